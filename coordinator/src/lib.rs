@@ -1,0 +1,1 @@
+//! The coordinator: carries messages between participants and keeps nothing.

@@ -1,0 +1,1 @@
+//! The participant's journal: format, rules and checks. Pure.

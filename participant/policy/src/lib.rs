@@ -1,0 +1,1 @@
+//! The policy engine: rules over a parsed transaction. Pure.

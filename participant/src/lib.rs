@@ -1,0 +1,1 @@
+//! The participant: holds one signing share and decides for itself what it signs.

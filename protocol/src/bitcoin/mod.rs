@@ -1,0 +1,1 @@
+//! Bitcoin: PSBT, sighashes, descriptors.

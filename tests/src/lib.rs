@@ -1,0 +1,1 @@
+//! Process-level tests of Firn.
