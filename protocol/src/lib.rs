@@ -2,6 +2,11 @@
 //! rules they rest on. Pure: no I/O, no clock, no randomness of its own.
 
 pub mod bitcoin;
+pub mod codec;
+pub mod envelope;
+pub mod ids;
+pub mod keys;
+pub mod limits;
 pub mod merkle;
 pub mod names;
 pub mod tagged;
