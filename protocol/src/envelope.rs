@@ -31,7 +31,11 @@ pub trait Document: Serialize + DeserializeOwned {
     /// [`Malformed::TooLarge`] when it is over its own limit.
     fn to_payload(&self) -> Result<Vec<u8>, Malformed> {
         let payload = codec::encode(self)?;
-        if payload.len() > Self::LIMIT { Err(Malformed::TooLarge) } else { Ok(payload) }
+        if payload.len() > Self::LIMIT {
+            Err(Malformed::TooLarge)
+        } else {
+            Ok(payload)
+        }
     }
 }
 
@@ -86,7 +90,10 @@ impl<T: Document> Envelope<T> {
     /// When the document is over its limit.
     pub fn sign(document: &T, secret: &IdentitySecret) -> Result<Self, Malformed> {
         let bytes = sign_payload(T::KIND, document.to_payload()?, secret)?;
-        Ok(Self { bytes, kind: PhantomData })
+        Ok(Self {
+            bytes,
+            kind: PhantomData,
+        })
     }
 
     /// Takes the bytes as they came; [`Envelope::verify`] judges them.
@@ -97,7 +104,10 @@ impl<T: Document> Envelope<T> {
         if bytes.len() > Self::LIMIT {
             return Err(Malformed::TooLarge);
         }
-        Ok(Self { bytes, kind: PhantomData })
+        Ok(Self {
+            bytes,
+            kind: PhantomData,
+        })
     }
 
     /// The signer that the envelope names, which proves nothing until verified: it serves to look
@@ -117,7 +127,12 @@ impl<T: Document> Envelope<T> {
         let payload = verify_payload(T::KIND, &self.bytes, signer)?;
         let document = codec::decode(&payload, T::LIMIT)?;
         let digest = digest_of::<T>(&payload);
-        Ok(Verified { document, digest, signer: *signer, envelope: self })
+        Ok(Verified {
+            document,
+            digest,
+            signer: *signer,
+            envelope: self,
+        })
     }
 
     /// The document, if one of `signers` signed it.
@@ -207,7 +222,10 @@ impl Endorsed {
     /// When the document is over its limit.
     pub fn unsigned<T: Document>(document: &T) -> Result<Self, Malformed> {
         let document = Blob::new(document.to_payload()?).ok_or(Malformed::TooLarge)?;
-        Ok(Self { document, endorsements: List::empty() })
+        Ok(Self {
+            document,
+            endorsements: List::empty(),
+        })
     }
 
     /// Adds one signature; the order of signing does not matter, they are kept by signer.
@@ -229,7 +247,10 @@ impl Endorsed {
         }
         let endorsements = keyed.into_iter().map(|(_, envelope)| envelope).collect();
         let endorsements = List::new(endorsements).ok_or(Malformed::TooLarge)?;
-        Ok(Self { document: self.document, endorsements })
+        Ok(Self {
+            document: self.document,
+            endorsements,
+        })
     }
 
     /// Reads the document without believing it, for showing it to somebody who is to sign it.
@@ -271,7 +292,11 @@ impl Endorsed {
         if quorum == 0 || self.endorsements.len() < quorum {
             return Err(EnvelopeError::QuorumNotMet);
         }
-        Ok(Approved { document, digest, endorsed: self })
+        Ok(Approved {
+            document,
+            digest,
+            endorsed: self,
+        })
     }
 }
 
@@ -327,8 +352,14 @@ const PROTECTED: [u8; 6] = [0xa2, 0x01, 0x32, 0x04, 0x58, 0x20];
 fn open(bytes: &[u8]) -> Result<(CoseSign1, IdentityKey), EnvelopeError> {
     codec::form::check(bytes)?;
     let cose = CoseSign1::from_slice(bytes).map_err(|_| Malformed::Schema)?;
-    let protected = cose.protected.original_data.as_deref().ok_or(EnvelopeError::Shape)?;
-    let signer = protected.strip_prefix(&PROTECTED).ok_or(EnvelopeError::Shape)?;
+    let protected = cose
+        .protected
+        .original_data
+        .as_deref()
+        .ok_or(EnvelopeError::Shape)?;
+    let signer = protected
+        .strip_prefix(&PROTECTED)
+        .ok_or(EnvelopeError::Shape)?;
     let signer = <[u8; 32]>::try_from(signer).map_err(|_| EnvelopeError::Shape)?;
     if !cose.unprotected.is_empty() || cose.payload.is_none() || cose.signature.len() != 64 {
         return Err(EnvelopeError::Shape);
@@ -349,14 +380,20 @@ fn verify_payload(
         return Err(EnvelopeError::UnknownSigner);
     }
     cose.verify_signature(&aad(kind), |signature, message| {
-        signer.verifies(message, signature).then_some(()).ok_or(EnvelopeError::BadSignature)
+        signer
+            .verifies(message, signature)
+            .then_some(())
+            .ok_or(EnvelopeError::BadSignature)
     })?;
     cose.payload.ok_or(EnvelopeError::Shape)
 }
 
 impl<T> Clone for Envelope<T> {
     fn clone(&self) -> Self {
-        Self { bytes: self.bytes.clone(), kind: PhantomData }
+        Self {
+            bytes: self.bytes.clone(),
+            kind: PhantomData,
+        }
     }
 }
 

@@ -166,7 +166,11 @@ impl Identifier {
     /// The identifier, unless it is zero (which is the secret's own place).
     #[must_use]
     pub const fn new(number: u16) -> Option<Self> {
-        if number == 0 { None } else { Some(Self(number)) }
+        if number == 0 {
+            None
+        } else {
+            Some(Self(number))
+        }
     }
 
     /// The number.
@@ -218,7 +222,10 @@ impl Threshold {
     /// How many members may lie before promises about the key as a whole fail: `2t - n - 1`.
     #[must_use]
     pub fn tolerated_liars(self, members: usize) -> usize {
-        usize::from(self.0).saturating_mul(2).saturating_sub(members).saturating_sub(1)
+        usize::from(self.0)
+            .saturating_mul(2)
+            .saturating_sub(members)
+            .saturating_sub(1)
     }
 }
 
@@ -273,7 +280,11 @@ mod tests {
             (33, 33, false),
             (0, 0, false),
         ] {
-            assert_eq!(Threshold::new(threshold, members).is_some(), good, "{threshold}-of-{members}");
+            assert_eq!(
+                Threshold::new(threshold, members).is_some(),
+                good,
+                "{threshold}-of-{members}"
+            );
         }
     }
 

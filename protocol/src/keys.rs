@@ -15,8 +15,12 @@ impl IdentityKey {
     /// `verify_strict` does.
     #[must_use]
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        let Ok(key) = VerifyingKey::from_bytes(self.as_bytes()) else { return false };
-        let Ok(signature) = ed25519_dalek::Signature::from_slice(signature) else { return false };
+        let Ok(key) = VerifyingKey::from_bytes(self.as_bytes()) else {
+            return false;
+        };
+        let Ok(signature) = ed25519_dalek::Signature::from_slice(signature) else {
+            return false;
+        };
         key.verify_strict(message, &signature).is_ok()
     }
 }

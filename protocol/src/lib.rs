@@ -3,10 +3,14 @@
 
 pub mod bitcoin;
 pub mod codec;
+pub mod documents;
 pub mod envelope;
 pub mod ids;
 pub mod keys;
 pub mod limits;
 pub mod merkle;
+pub mod messages;
 pub mod names;
+pub mod reject;
+pub mod session;
 pub mod tagged;

@@ -1,6 +1,7 @@
 //! The Merkle tree of RFC 6962 (as restated in RFC 9162, section 2.1) over SHA-256: roots, inclusion
 //! proofs and consistency proofs. It decides whether a proof holds; it never says who signed a root.
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 mod proof;
@@ -10,7 +11,10 @@ pub use proof::{ConsistencyProof, InclusionProof, MAX_CONSISTENCY_HASHES, MAX_IN
 pub use tree::{Frontier, MerkleTree};
 
 /// How many leaves a tree has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct TreeSize(u64);
 
 impl TreeSize {
@@ -60,39 +64,16 @@ impl std::fmt::Debug for LeafHash {
     }
 }
 
-/// The root of a tree of a size that is said elsewhere; two sizes never share a root by accident.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct MerkleRoot([u8; 32]);
+crate::byte_string!(
+    /// The root of a tree of a size that is said elsewhere; two sizes never share a root by accident.
+    MerkleRoot, 32
+);
 
 impl MerkleRoot {
-    /// A root received or read, not yet believed.
-    #[must_use]
-    pub const fn new(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
     /// The root of the tree without leaves, `SHA256("")`.
     #[must_use]
     pub fn empty() -> Self {
-        Self(Sha256::digest([]).into())
-    }
-
-    /// Its 32 bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for MerkleRoot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "MerkleRoot({self})")
-    }
-}
-
-impl std::fmt::Display for MerkleRoot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&hex::encode(self.0))
+        Self::from_bytes(Sha256::digest([]).into())
     }
 }
 

@@ -25,12 +25,16 @@ mod tests {
         // BIP-340 row 0 verifies only if this is the challenge hash; the empty message of BIP-341's
         // TapTweak over the generator's x coordinate is a second, independent fixed point.
         let generator_x =
-            hex::decode("79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798").unwrap();
+            hex::decode("79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798")
+                .unwrap();
         assert_eq!(
             hex::encode(tagged_hash("TapTweak", &[&generator_x])),
             "3cf5216d476a5e637bf0da674e50ddf55c403270dd36494dfcca438132fa30e7"
         );
         let (head, tail) = generator_x.split_at(7);
-        assert_eq!(tagged_hash("TapTweak", &[head, tail]), tagged_hash("TapTweak", &[&generator_x]));
+        assert_eq!(
+            tagged_hash("TapTweak", &[head, tail]),
+            tagged_hash("TapTweak", &[&generator_x])
+        );
     }
 }

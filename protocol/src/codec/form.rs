@@ -11,7 +11,11 @@ use crate::limits::MAX_DEPTH;
 pub fn check(bytes: &[u8]) -> Result<(), Malformed> {
     let mut walk = Walk { rest: bytes };
     walk.item(0)?;
-    if walk.rest.is_empty() { Ok(()) } else { Err(Malformed::TrailingBytes) }
+    if walk.rest.is_empty() {
+        Ok(())
+    } else {
+        Err(Malformed::TrailingBytes)
+    }
 }
 
 struct Walk<'a> {
@@ -21,14 +25,19 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn take(&mut self, count: u64) -> Result<&'a [u8], Malformed> {
         let count = usize::try_from(count).map_err(|_| Malformed::Truncated)?;
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Malformed::Truncated)?;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(count)
+            .ok_or(Malformed::Truncated)?;
         self.rest = rest;
         Ok(taken)
     }
 
     fn number(&mut self, width: u64) -> Result<u64, Malformed> {
         let bytes = self.take(width)?;
-        Ok(bytes.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte)))
+        Ok(bytes
+            .iter()
+            .fold(0, |number, byte| (number << 8) | u64::from(*byte)))
     }
 
     /// The argument of a head, in its shortest form.
@@ -42,7 +51,11 @@ impl<'a> Walk<'a> {
             28..=30 => return Err(Malformed::Reserved),
             _ => return Err(Malformed::IndefiniteLength),
         };
-        if number < least { Err(Malformed::NotShortest) } else { Ok(number) }
+        if number < least {
+            Err(Malformed::NotShortest)
+        } else {
+            Ok(number)
+        }
     }
 
     /// Recursion is bounded by `MAX_DEPTH`, so the stack is too.
@@ -59,7 +72,9 @@ impl<'a> Walk<'a> {
             3 => {
                 let length = self.argument(additional)?;
                 let text = self.take(length)?;
-                std::str::from_utf8(text).map(|_| ()).map_err(|_| Malformed::InvalidUtf8)
+                std::str::from_utf8(text)
+                    .map(|_| ())
+                    .map_err(|_| Malformed::InvalidUtf8)
             }
             4 => {
                 let length = self.argument(additional)?;
@@ -117,5 +132,9 @@ impl<'a> Walk<'a> {
 }
 
 fn deeper(depth: usize) -> Result<usize, Malformed> {
-    if depth < MAX_DEPTH { Ok(depth.saturating_add(1)) } else { Err(Malformed::TooDeep) }
+    if depth < MAX_DEPTH {
+        Ok(depth.saturating_add(1))
+    } else {
+        Err(Malformed::TooDeep)
+    }
 }

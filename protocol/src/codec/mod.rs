@@ -113,7 +113,10 @@ mod tests {
 
     #[test]
     fn reads_back_what_it_writes() {
-        let pair = Pair { left: 500, right: Text::new("ab").unwrap() };
+        let pair = Pair {
+            left: 500,
+            right: Text::new("ab").unwrap(),
+        };
         let bytes = encode(&pair).unwrap();
         assert_eq!(hex::encode(&bytes), "821901f4626162");
         assert_eq!(decode::<Pair>(&bytes, 64).unwrap(), pair);
@@ -130,7 +133,8 @@ mod tests {
             ("821a000001f4626162", Malformed::NotShortest),
             ("821901f478026162", Malformed::NotShortest),
             ("98021901f4626162", Malformed::NotShortest),
-            ("831901f462616200", Malformed::Schema),
+            // An item too many is what serde would ignore: the comparison catches it.
+            ("831901f462616200", Malformed::NotCanonical),
             ("811901f4", Malformed::Schema),
             ("821901f4456162636465", Malformed::Schema),
             ("821901f4656162636465", Malformed::Schema),
@@ -148,7 +152,10 @@ mod tests {
         for (hex, reason) in table {
             assert_eq!(refusal(hex), reason, "{hex}");
         }
-        assert_eq!(decode::<Pair>(&[0x00; 65], 64).unwrap_err(), Malformed::TooLarge);
+        assert_eq!(
+            decode::<Pair>(&[0x00; 65], 64).unwrap_err(),
+            Malformed::TooLarge
+        );
     }
 
     #[test]

@@ -150,9 +150,9 @@ macro_rules! sum {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                struct Content;
+                struct SumVisitor;
 
-                impl<'de> serde::de::Visitor<'de> for Content {
+                impl<'de> serde::de::Visitor<'de> for SumVisitor {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -177,7 +177,7 @@ macro_rules! sum {
                     }
                 }
 
-                d.deserialize_tuple(2, Content)
+                d.deserialize_tuple(2, SumVisitor)
             }
         }
     };
