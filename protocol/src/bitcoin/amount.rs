@@ -2,8 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// An amount in satoshi: at most 21 million bitcoin, so that a sum of many still fits a `u64`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(try_from = "u64", into = "u64")]
 pub struct Sats(u64);
 
 impl Sats {
@@ -44,6 +49,20 @@ impl Sats {
     /// The sum of all, unless it is above [`Sats::MAX`].
     pub fn checked_sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
         amounts.into_iter().try_fold(Self::ZERO, Self::checked_add)
+    }
+}
+
+impl TryFrom<u64> for Sats {
+    type Error = &'static str;
+
+    fn try_from(sats: u64) -> Result<Self, Self::Error> {
+        Self::new(sats).ok_or("amount above 21 million bitcoin")
+    }
+}
+
+impl From<Sats> for u64 {
+    fn from(amount: Sats) -> Self {
+        amount.0
     }
 }
 
