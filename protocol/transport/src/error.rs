@@ -233,19 +233,21 @@ impl TransportError {
 
     /// The same before the welcome, where a close is an answer to the greeting.
     pub(crate) fn before_welcome(self) -> Self {
-        match self {
-            Self::PeerClosed { code } if code == u64::from(CLOSE_ALPN_MISMATCH) => {
-                Self::AlpnMismatch
-            }
-            Self::PeerClosed { code } if code == u64::from(CLOSE_BAD_HELLO) => Self::BadGreeting,
-            Self::PeerClosed { code } if code == u64::from(CLOSE_TIMEOUT) => Self::HandshakeTimeout,
-            Self::PeerClosed { code } => {
-                u16::try_from(code).map_or(Self::PeerClosed { code }, |code| Self::Refused { code })
-            }
-            Self::FrameTooLarge { .. } | Self::FrameTruncated | Self::StreamReset { .. } => {
-                Self::BadGreeting
-            }
-            other => other,
+        let Self::PeerClosed { code } = self else {
+            let unreadable = matches!(
+                self,
+                Self::FrameTooLarge { .. } | Self::FrameTruncated | Self::StreamReset { .. }
+            );
+            return if unreadable { Self::BadGreeting } else { self };
+        };
+        match (u16::try_from(code), u32::try_from(code)) {
+            // No reason was given: the peer dropped the connection.
+            (Ok(0), _) => Self::PeerClosed { code },
+            (Ok(code), _) => Self::Refused { code },
+            (Err(_), Ok(CLOSE_ALPN_MISMATCH)) => Self::AlpnMismatch,
+            (Err(_), Ok(CLOSE_BAD_HELLO)) => Self::BadGreeting,
+            (Err(_), Ok(CLOSE_TIMEOUT)) => Self::HandshakeTimeout,
+            (Err(_), _) => Self::PeerClosed { code },
         }
     }
 }
