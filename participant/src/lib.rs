@@ -1,1 +1,3 @@
 //! The participant: holds one signing share and decides for itself what it signs.
+
+pub mod store;

@@ -38,9 +38,6 @@ pub enum Flaw {
     /// A segment that verifies but does not continue this journal.
     #[error("the segment does not continue the one before it")]
     SegmentPlace,
-    /// A segment without a batch, but with a later segment.
-    #[error("the segment is empty, but another follows")]
-    SegmentEmpty,
     /// Neither a batch nor zeros.
     #[error("neither a batch nor never-written space")]
     BatchHeader,
@@ -204,13 +201,6 @@ impl<'a, S: SegmentSource> Scanner<'a, S> {
                     }
                     if self.ahead.is_empty() {
                         return self.finish(End::Clean);
-                    }
-                    if open.offset == SECTOR_BYTES {
-                        return Err(self.damage(
-                            open.header.number(),
-                            open.offset,
-                            Flaw::SegmentEmpty,
-                        ));
                     }
                     self.open_next()?;
                 }
