@@ -305,9 +305,9 @@ fn value_fits(form: Value, value: &[u8]) -> bool {
         Value::KeyOrigin => is_key_origin(value),
         Value::TaprootKeyOrigin => taproot_key_origin(value).is_some_and(is_key_origin),
         Value::SchnorrSignature => matches!(value.len(), 64 | 65),
-        Value::WitnessStack => witness_stack(value).is_some(),
+        Value::WitnessStack => is_witness_stack(value).is_ok_and(|is| is),
         Value::CompactSize => compact_size(value).is_some(),
-        Value::TaprootTree => is_taproot_tree(value) == Ok(true),
+        Value::TaprootTree => is_taproot_tree(value).is_ok_and(|is| is),
     }
 }
 
@@ -320,6 +320,15 @@ pub(super) fn compact_size(value: &[u8]) -> Option<u64> {
     let mut cursor = Cursor::new(value);
     let number = cursor.compact_size().ok()?;
     cursor.is_empty().then_some(number)
+}
+
+/// Whether a value is one witness stack; allocates nothing, since this runs on what is received.
+fn is_witness_stack(value: &[u8]) -> Result<bool, WireError> {
+    let mut cursor = Cursor::new(value);
+    for _ in 0..cursor.compact_size()? {
+        cursor.prefixed()?;
+    }
+    Ok(cursor.is_empty())
 }
 
 /// The items of a value that is one witness stack.
@@ -337,7 +346,7 @@ pub(super) fn witness_stack(value: &[u8]) -> Option<Vec<&[u8]>> {
 /// levels.
 fn is_taproot_tree(value: &[u8]) -> Result<bool, WireError> {
     let mut cursor = Cursor::new(value);
-    // A leaf may only come where the last one left off; `open` holds the depths still to be filled.
+    // The depths of the subtrees that have not begun yet, the next one last.
     let mut open: Vec<u8> = vec![0];
     while !cursor.is_empty() {
         let depth = cursor.u8()?;
@@ -349,6 +358,7 @@ fn is_taproot_tree(value: &[u8]) -> Result<bool, WireError> {
         if depth > 128 || at > depth {
             return Ok(false);
         }
+        // Going down to the leaf leaves the right half of each level to be filled.
         while at < depth {
             at = at.saturating_add(1);
             open.push(at);
