@@ -13,4 +13,7 @@ pub mod messages;
 pub mod names;
 pub mod reject;
 pub mod session;
+pub mod sharing;
+pub mod signable;
 pub mod tagged;
+pub mod threshold;

@@ -3,4 +3,5 @@
 
 pub mod folder;
 pub mod journal;
+pub mod rules;
 pub mod table;

@@ -15,14 +15,14 @@ pub use admit::{Refused, admit};
 pub use apply::{Unlawful, apply};
 pub use body::{
     AttemptOpened, AuthoritiesAccepted, Body, CeremonySent, CeremonyStep, Completed, Conflicted,
-    EpochRaised, Genesis, PlanAccepted, ProofCompleted, ProofOpened, RefusalsCounted, RefusedInFull,
-    Released, RequestOpened, SessionEnded, ShareActivated, ShareCertified, SharePending, Started,
-    Witnessed,
+    EpochRaised, Genesis, PlanAccepted, ProofCompleted, ProofOpened, RefusalsCounted,
+    RefusedInFull, Released, RequestOpened, SessionEnded, ShareActivated, ShareCertified,
+    SharePending, Started, Witnessed,
 };
 pub use command::{Answer, Command, Limits, OpenRequest};
 pub use state::{
-    AttemptState, EpochState, KeyState, RequestState, SessionPurpose, SessionStage, SessionState,
-    ShareStage, StateError, View,
+    ActiveState, AttemptState, EpochState, KeyState, RequestPurpose, RequestState, SessionPurpose,
+    SessionStage, SessionState, ShareStage, StateError, View,
 };
 
 /// Counts the changes to what [`apply`] makes of a record.

@@ -179,12 +179,14 @@ pub struct AttemptState {
 }
 
 /// The table, read and written in these types.
-pub struct View<'a, T: ?Sized>(pub &'a T);
+pub struct View<'a>(pub &'a dyn Table);
 
-impl<T: Table + ?Sized> View<'_, T> {
+impl View<'_> {
     fn read<V: Serialize + DeserializeOwned>(&self, key: &[u8]) -> Result<Option<V>, StateError> {
         let value = self.0.get(key)?;
-        Ok(value.map(|bytes| codec::decode(&bytes, MAX_VALUE_BYTES)).transpose()?)
+        Ok(value
+            .map(|bytes| codec::decode(&bytes, MAX_VALUE_BYTES))
+            .transpose()?)
     }
 
     /// How the ledger began; none before its first record.
@@ -245,7 +247,10 @@ impl<T: Table + ?Sized> View<'_, T> {
         let mut found = Vec::new();
         self.each(b'k', |name, value| {
             let key_id = <[u8; 32]>::try_from(name).map_err(|_| Malformed::Schema)?;
-            found.push((KeyId::from_bytes(key_id), codec::decode(value, MAX_VALUE_BYTES)?));
+            found.push((
+                KeyId::from_bytes(key_id),
+                codec::decode(value, MAX_VALUE_BYTES)?,
+            ));
             Ok(())
         })?;
         Ok(found)
@@ -292,7 +297,9 @@ impl<T: Table + ?Sized> View<'_, T> {
         key_id: KeyId,
         request_id: RequestId,
     ) -> Result<Option<Envelope<Receipt>>, StateError> {
-        let Some(request) = self.request(key_id, request_id)? else { return Ok(None) };
+        let Some(request) = self.request(key_id, request_id)? else {
+            return Ok(None);
+        };
         if request.receipt_chunks == 0 {
             return Ok(None);
         }
@@ -332,22 +339,19 @@ impl<T: Table + ?Sized> View<'_, T> {
         let mut outcome = Ok(());
         self.0.prefix(&[kind], &mut |name, value| {
             outcome = visit(name.get(1..).unwrap_or_default(), value);
-            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if outcome.is_ok() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         })?;
         Ok(outcome?)
     }
 }
 
-impl<T: Table + ?Sized> View<'_, &mut T> {
-    /// The same table, for reading.
-    pub(super) fn reading(&self) -> View<'_, T> {
-        View(&**self.0)
-    }
-}
-
 /// Writes one typed entry.
-pub(super) fn write<T: Table + ?Sized, V: Serialize>(
-    table: &mut T,
+pub(super) fn write<V: Serialize>(
+    table: &mut dyn Table,
     name: &[u8],
     value: &V,
 ) -> Result<(), StateError> {
@@ -364,7 +368,14 @@ pub(super) fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
 }
 
 pub(super) fn receipt_key(key_id: KeyId, request_id: RequestId, chunk: u16) -> Vec<u8> {
-    key(b'x', &[key_id.as_bytes(), request_id.as_bytes(), &chunk.to_be_bytes()])
+    key(
+        b'x',
+        &[
+            key_id.as_bytes(),
+            request_id.as_bytes(),
+            &chunk.to_be_bytes(),
+        ],
+    )
 }
 
 // A key's state with all digests, and a request's with all its attempts, fit one value.
