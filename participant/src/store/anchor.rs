@@ -39,9 +39,8 @@ pub(super) enum IfMissing {
 pub(super) struct Anchor {
     path: PathBuf,
     file: File,
-    head: Head,
-    /// The slot that does not hold `head`.
-    next_slot: usize,
+    /// What each slot holds; none if it does not verify.
+    slots: [Option<Head>; 2],
 }
 
 impl Anchor {
@@ -63,45 +62,52 @@ impl Anchor {
             .custom_flags(no_follow())
             .open(&path);
         let file = file.map_err(io("opening"))?;
-        let mut slots = [None, None];
-        for (number, slot) in slots.iter_mut().enumerate() {
-            *slot = read_slot(&file, number);
-            if slot.is_none() {
-                tracing::warn!(file = %path.display(), slot = number, "an anchor slot does not verify");
-            }
+        let slots = [read_slot(&file, 0), read_slot(&file, 1)];
+        if slots == [None, None] {
+            return Err(StoreError::AnchorDamaged { path });
         }
-        let (head, next_slot) = match slots {
-            [Some(left), Some(right)] if right.size > left.size => (right, 0),
-            [Some(left), _] => (left, 1),
-            [None, Some(right)] => (right, 0),
-            [None, None] => return Err(StoreError::AnchorDamaged { path }),
-        };
-        Ok(Self {
-            path,
-            file,
-            head,
-            next_slot,
-        })
+        if slots.contains(&None) {
+            tracing::warn!(file = %path.display(), "one slot of the anchor does not verify; using the other");
+        }
+        Ok(Self { path, file, slots })
     }
 
     /// The last head that it holds.
-    pub(super) const fn head(&self) -> Head {
-        self.head
+    pub(super) fn head(&self) -> Head {
+        let [left, right] = self.slots.map(|slot| slot.unwrap_or_else(Head::empty));
+        if right.size > left.size { right } else { left }
     }
 
     /// Holds `head`, durably, in the place of the older of the two it has.
     pub(super) fn set(&mut self, head: Head) -> Result<(), StoreError> {
-        if head.size <= self.head.size {
+        if head.size <= self.head().size {
             return Ok(());
         }
-        let place = self.next_slot.saturating_mul(SLOT_DISTANCE) as u64;
+        let [left, right] = self.slots.map(|slot| slot.map(|head| head.size));
+        self.write(usize::from(right < left), head)
+    }
+
+    /// Holds `head` in both slots, one after the other, so that losing one loses nothing.
+    pub(super) fn set_both(&mut self, head: Head) -> Result<(), StoreError> {
+        self.set(head)?;
+        for slot in 0..self.slots.len() {
+            if self.slots.get(slot) != Some(&Some(head)) {
+                self.write(slot, head)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, slot: usize, head: Head) -> Result<(), StoreError> {
+        let place = slot.saturating_mul(SLOT_DISTANCE) as u64;
         let written = self
             .file
             .write_all_at(&encode_slot(head), place)
             .and_then(|()| self.file.sync_data());
         written.map_err(StoreError::io(format!("writing {}", self.path.display())))?;
-        self.head = head;
-        self.next_slot = 1_usize.saturating_sub(self.next_slot);
+        if let Some(held) = self.slots.get_mut(slot) {
+            *held = Some(head);
+        }
         Ok(())
     }
 }

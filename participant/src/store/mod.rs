@@ -16,6 +16,7 @@ mod ledger;
 mod memory;
 mod rules;
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "offsets in small files")]
 mod tests;
 
 use std::{path::PathBuf, sync::Arc};
@@ -128,7 +129,7 @@ impl<R: Rules> Store<R> {
             options.segment_bytes,
         )?;
         let head = ledger.head();
-        anchor.set(head)?;
+        anchor.set_both(head)?;
         let anchor_every = options.anchor_every;
         let work = Work {
             ledger,

@@ -120,6 +120,8 @@ pub struct Scanner<'a, S> {
     current: Option<Open>,
     tip: Tip,
     end: Option<End>,
+    /// After the end, and after an error: then there is no end.
+    over: bool,
 }
 
 /// The segment being read.
@@ -154,6 +156,7 @@ impl<'a, S: SegmentSource> Scanner<'a, S> {
             current: None,
             tip: Tip::genesis(),
             end: None,
+            over: false,
         })
     }
 
@@ -162,15 +165,11 @@ impl<'a, S: SegmentSource> Scanner<'a, S> {
     /// # Errors
     /// The first damage or broken bound. The scan is then over: asking again gives no batch.
     pub fn next_batch(&mut self) -> Result<Option<Batch>, ScanError> {
-        if self.end.is_some() {
+        if self.over {
             return Ok(None);
         }
         let step = self.step();
-        if step.is_err() {
-            self.ahead.clear();
-            self.current = None;
-            self.bounds.clear();
-        }
+        self.over = !matches!(step, Ok(Some(_)));
         step
     }
 

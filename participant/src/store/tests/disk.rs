@@ -32,7 +32,7 @@ async fn opens_again_at_the_same_head_over_many_segments() {
     for round in 0..5 {
         let store = home.open().unwrap();
         assert_eq!(store.opened_at(), head);
-        drop(store.close());
+        assert_eq!(store.close(), Some(head));
         head = home.commit(round * 10..round * 10 + 10).await;
         assert_eq!(head.size.leaves(), u64::from(round) * 10 + 10);
     }
@@ -86,7 +86,7 @@ async fn a_second_opener_is_refused_and_told_who_holds_the_lock() {
             .contains(&format!("process {}", std::process::id())),
         "{error}"
     );
-    drop(store.close());
+    store.close().unwrap();
     home.head();
 }
 
@@ -195,6 +195,12 @@ async fn a_journal_without_its_anchor_opens_only_on_an_operators_word() {
     home.head();
     change(&file, |bytes| bytes[20] ^= 1);
     assert_eq!(home.head(), head, "one slot is enough");
+    change(&file, |bytes| bytes[4096 + 20] ^= 1);
+    assert_eq!(
+        home.head(),
+        head,
+        "either slot is enough, and both are whole again"
+    );
     change(&file, |bytes| {
         bytes[20] ^= 1;
         bytes[4096 + 20] ^= 1;
