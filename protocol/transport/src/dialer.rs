@@ -166,6 +166,7 @@ impl Dialer {
             quic.close(quinn::VarInt::from_u32(CLOSE_CERTIFICATE), &[]);
             TransportError::Certificate(refusal)
         })?;
+        // TLS has seen to it that nothing else was negotiated; this says so where it matters.
         if connection.protocol().as_deref() != alpn(credentials.role) {
             connection.close_with(CLOSE_ALPN_MISMATCH);
             return Err(TransportError::AlpnMismatch);

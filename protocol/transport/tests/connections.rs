@@ -15,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 
 use firn_protocol::names::Role;
 use firn_transport::{
-    Connection, Dialer, Limits, Listener, MAX_GREETING, TimeProvider, TransportError,
+    Connection, Dialer, Limits, Listener, MAX_GREETING, MAX_INCOMING, TimeProvider, TransportError,
 };
 use rustls::pki_types::UnixTime;
 use support::{
@@ -137,6 +137,46 @@ async fn connections_beyond_the_limit_are_turned_away() {
 }
 
 #[tokio::test]
+async fn handshakes_under_way_are_bounded_and_make_room_when_they_end() {
+    let ca = Ca::new("root");
+    let listener = listen(
+        &ca,
+        ca.trust(),
+        ROLES,
+        Limits::small().with_handshake_deadline(2 * GUARD),
+    );
+    let address = listener.local_address().unwrap();
+    // Clients that never say hello.
+    let client = RogueClient::new(Some(&ca.issue(Leaf::of(PARTICIPANT))), PARTICIPANT_ALPN);
+    let (mut silent, mut under_way) = (Vec::new(), Vec::new());
+    for _ in 0..MAX_INCOMING {
+        let config = client.config.clone();
+        let connecting = client
+            .endpoint
+            .connect_with(config, address, "firn.invalid")
+            .unwrap();
+        let pending = timeout(GUARD, listener.accept()).await.unwrap().unwrap();
+        under_way.push(tokio::spawn(pending.handshake()));
+        silent.push(timeout(GUARD, connecting).await.unwrap().unwrap());
+    }
+    let dialer = dialer(&ca.identity(PARTICIPANT), ca.trust());
+    let expected = id(COORDINATOR);
+    let another = async {
+        tokio::select! {
+            more = listener.accept() => panic!("accepted {more:?}"),
+            dialled = dialer.connect(address, &expected, b"hello") => dialled,
+        }
+    };
+    let dialled = timeout(GUARD, another).await.unwrap();
+    assert_eq!(dialled.err().map(|error| error.code()), Some("peer_busy"));
+
+    let one = under_way.pop().unwrap();
+    one.abort();
+    assert!(one.await.unwrap_err().is_cancelled());
+    timeout(GUARD, pair(&listener, &dialer)).await.unwrap();
+}
+
+#[tokio::test]
 async fn the_first_answer_to_an_unknown_address_is_a_retry() {
     let ca = Ca::new("root");
     let (listener, dialer) = endpoints(&ca);
@@ -202,8 +242,7 @@ async fn silence_ends_at_the_deadline_on_either_side() {
     // A client that never says hello.
     let client = RogueClient::new(Some(&ca.issue(Leaf::of(PARTICIPANT))), PARTICIPANT_ALPN);
     let both = async { tokio::join!(greeting(&listener), client.connect(address)) };
-    let (accepted, connected) = timeout(GUARD, both).await.unwrap();
-    assert!(connected.is_ok());
+    let (accepted, _) = timeout(GUARD, both).await.unwrap();
     assert_eq!(
         accepted.err().map(|error| error.code()),
         Some("handshake_timeout")
