@@ -351,11 +351,9 @@ fn only_a_few_stated_origins_are_tried() {
         wrong[2].clone(),
         right.clone()
     ]));
-    assert!(found(
-        &[vec![other_wallet, hardened, longer], vec![right.clone()]]
-            .concat()
-            .repeat(9)
-    ));
+    // What does not even name a child of this key costs nothing and does not count.
+    let elsewhere = vec![vec![other_wallet, hardened, longer]; 9].concat();
+    assert!(found(&[elsewhere, vec![right.clone()]].concat()));
     assert!(!found(&[wrong.clone(), vec![right]].concat()));
     assert!(!found(&wrong));
     assert!(!found(&[]));
