@@ -7,6 +7,7 @@ pub mod extended_key;
 mod intent;
 pub mod network;
 pub mod own;
+mod previous;
 pub mod psbt;
 pub mod sighash;
 pub mod signature;

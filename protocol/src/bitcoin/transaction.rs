@@ -1,5 +1,5 @@
-//! Transactions as far as signing needs them: an unsigned one in full, and of a previous one its id
-//! and the output that is spent. Decides the form; never whether consensus accepts a script.
+//! Transactions without signatures: their parts, their form and their id. Decides the form; never
+//! whether consensus accepts a script.
 
 use std::fmt;
 
@@ -344,63 +344,9 @@ impl UnsignedTransaction {
     }
 }
 
-/// The id of a serialised previous transaction, and its output `vout`. Reads either form, copies
-/// only that output.
-pub(super) fn previous_output(bytes: &[u8], vout: u32) -> Result<(Txid, TxOut), TransactionError> {
-    let mut cursor = Cursor::new(bytes);
-    let version = cursor.array::<4>()?;
-    let has_witnesses = cursor.rest().first() == Some(&0);
-    if has_witnesses {
-        cursor.u8()?;
-        if cursor.u8()? != 1 {
-            return Err(TransactionError::BadWitness);
-        }
-    }
-    // What the id covers is contiguous: from the input count to the last output.
-    let body = cursor.rest();
-    let inputs = cursor.compact_size()?;
-    for _ in 0..inputs {
-        read_input(&mut cursor)?;
-    }
-    let outputs = cursor.compact_size()?;
-    let mut spent = None;
-    for index in 0..outputs {
-        let output = read_output(&mut cursor)?;
-        if index == u64::from(vout) {
-            spent = Some(output);
-        }
-    }
-    let body = body
-        .get(..body.len().saturating_sub(cursor.rest().len()))
-        .ok_or(TransactionError::Truncated)?;
-    if has_witnesses {
-        let mut items = 0_u64;
-        for _ in 0..inputs {
-            let stack = cursor.compact_size()?;
-            items = items.saturating_add(stack);
-            for _ in 0..stack {
-                cursor.prefixed()?;
-            }
-        }
-        if items == 0 {
-            return Err(TransactionError::BadWitness);
-        }
-    }
-    let lock_time = cursor.array::<4>()?;
-    if !cursor.is_empty() {
-        return Err(TransactionError::TrailingBytes);
-    }
-    let (value, script) = spent.ok_or(TransactionError::NoSuchOutput(vout))?;
-    let output = TxOut {
-        value,
-        script: ScriptPubKey::new(script.to_vec()),
-    };
-    Ok((Txid(double_sha256(&[&version, body, &lock_time])), output))
-}
+pub(super) type Input<'a> = (OutPoint, &'a [u8], u32);
 
-type Input<'a> = (OutPoint, &'a [u8], u32);
-
-fn read_input<'a>(cursor: &mut Cursor<'a>) -> Result<Input<'a>, TransactionError> {
+pub(super) fn read_input<'a>(cursor: &mut Cursor<'a>) -> Result<Input<'a>, TransactionError> {
     let txid = Txid(cursor.array()?);
     let vout = cursor.u32()?;
     let script_sig = cursor.prefixed()?;
@@ -408,7 +354,9 @@ fn read_input<'a>(cursor: &mut Cursor<'a>) -> Result<Input<'a>, TransactionError
     Ok((OutPoint { txid, vout }, script_sig, sequence))
 }
 
-fn read_output<'a>(cursor: &mut Cursor<'a>) -> Result<(Sats, &'a [u8]), TransactionError> {
+pub(super) fn read_output<'a>(
+    cursor: &mut Cursor<'a>,
+) -> Result<(Sats, &'a [u8]), TransactionError> {
     let value = Sats::new(cursor.u64()?).ok_or(TransactionError::AmountTooLarge)?;
     Ok((value, cursor.prefixed()?))
 }
@@ -420,7 +368,7 @@ fn bounded(count: u64, most: usize, error: TransactionError) -> Result<usize, Tr
         .ok_or(error)
 }
 
-fn double_sha256(parts: &[&[u8]]) -> [u8; 32] {
+pub(super) fn double_sha256(parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     parts.iter().for_each(|part| hasher.update(part));
     Sha256::digest(hasher.finalize()).into()
@@ -467,7 +415,11 @@ mod tests {
 
     #[test]
     fn refuses_more_inputs_or_outputs_than_the_limits() {
-        let inputs = |count: usize| (0..count).map(|n| input(1, n as u32)).collect::<Vec<_>>();
+        let inputs = |count: usize| {
+            (0..count)
+                .map(|n| input(1, u32::try_from(n).unwrap()))
+                .collect::<Vec<_>>()
+        };
         let outputs = |count| vec![output(1); count];
         let build = |ins, outs| UnsignedTransaction::new(2, inputs(ins), outputs(outs), 0);
         assert_eq!(
@@ -480,43 +432,5 @@ mod tests {
         );
         let largest = build(MAX_INPUTS, MAX_OUTPUTS).unwrap();
         assert_eq!(UnsignedTransaction::parse(&largest.to_bytes()), Ok(largest));
-    }
-
-    #[test]
-    fn finds_a_previous_output_as_rust_bitcoin_does() {
-        use bitcoin::consensus::deserialize;
-        let unsigned =
-            UnsignedTransaction::new(2, vec![input(1, 0)], vec![output(4), output(6)], 9).unwrap();
-        let signed = unsigned.signed(&[(&[], vec![&[3; 64]])]);
-        for bytes in [unsigned.to_bytes(), signed] {
-            let oracle: bitcoin::Transaction = deserialize(&bytes).unwrap();
-            let (txid, found) = previous_output(&bytes, 1).unwrap();
-            assert_eq!(txid.to_string(), oracle.compute_txid().to_string());
-            assert_eq!(txid, unsigned.txid());
-            assert_eq!(found, output(6));
-            assert_eq!(
-                previous_output(&bytes, 2),
-                Err(TransactionError::NoSuchOutput(2))
-            );
-            for end in 0..bytes.len() {
-                assert!(previous_output(&bytes[..end], 1).is_err(), "{end}");
-            }
-            let longer = [&bytes[..], &[0]].concat();
-            assert_eq!(
-                previous_output(&longer, 1),
-                Err(TransactionError::TrailingBytes)
-            );
-        }
-        let superfluous = [
-            &unsigned.to_bytes()[..4],
-            &[0, 1],
-            &unsigned.to_bytes()[4..unsigned.to_bytes().len() - 4],
-            &[0, 9, 0, 0, 0],
-        ]
-        .concat();
-        assert_eq!(
-            previous_output(&superfluous, 1),
-            Err(TransactionError::BadWitness)
-        );
     }
 }

@@ -7,7 +7,8 @@ use sha2::{Digest, Sha256};
 use super::{
     super::{
         amount::Sats,
-        transaction::{TxIn, TxOut, previous_output},
+        previous::previous_output,
+        transaction::{TxIn, TxOut},
         wire::Cursor,
     },
     Psbt, PsbtError, PsbtInput,
