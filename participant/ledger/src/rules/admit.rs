@@ -3,7 +3,9 @@
 
 use firn_protocol::{
     codec::Malformed,
-    ids::{Epoch, KeyId, SessionId, UnixMillis},
+    documents::Receipt,
+    envelope::Envelope,
+    ids::{Epoch, IntentDigest, KeyId, SessionId, UnixMillis},
     messages::RequestProgress,
     names::SpiffeId,
     reject::Reject,
@@ -11,8 +13,8 @@ use firn_protocol::{
 
 use super::{
     body::{
-        AttemptOpened, AuthoritiesAccepted, Body, CeremonySent, CeremonyStep, Completed,
-        EpochRaised, Genesis, ProofOpened, Released, ShareActivated, ShareCertified, SharePending,
+        AttemptOpened, AuthoritiesAccepted, Body, CeremonySent, CeremonyStep, Completed, Conflicted,
+        EpochRaised, Genesis, ProofOpened, Released, RequestOpened, ShareActivated, ShareCertified, SharePending,
         Witnessed,
     },
     command::{Answer, Command, Limits, OpenRequest, refuse},
@@ -117,7 +119,6 @@ pub fn admit(
             SessionStage::Open | SessionStage::Released => written(ended),
             SessionStage::Completed | SessionStage::Ended => nothing(),
         },
-        Command::Conflict(conflicted) => written(conflicted),
         Command::Refuse(refused) => written(refused),
         Command::CountRefusals(counted) => written(counted),
         Command::Witness(heads) => Ok((newer_heads(view, heads)?, Answer::Written)),
@@ -258,7 +259,7 @@ fn judge_epoch(
 }
 
 fn open_request(view: &View<'_>, limits: Limits, open: OpenRequest) -> Judgement {
-    let OpenRequest { opened, at_once } = open;
+    let OpenRequest { opened, at_once, denied } = open;
     let key = sharing(view, opened.key_id)?;
     match (key.stage, &key.active.0) {
         (ShareStage::Active, Some(active))
@@ -275,46 +276,76 @@ fn open_request(view: &View<'_>, limits: Limits, open: OpenRequest) -> Judgement
     if view.session(opened.session)?.is_some() || view.attempt(opened.session)?.is_some() {
         return refuse(Reject::SessionSeen);
     }
-    // Epoch before request: a fenced owner learns nothing of what is stored.
-    let raise = judge_epoch(view, limits, opened.key_id, opened.epoch, &opened.owner)?;
+    // Epoch before request: a fenced owner learns nothing of what is stored. A higher epoch is
+    // recorded whatever becomes of the request.
+    let raised = judge_epoch(view, limits, opened.key_id, opened.epoch, &opened.owner)?.then(|| {
+        EpochRaised {
+            key_id: opened.key_id,
+            epoch: opened.epoch,
+            owner: opened.owner.clone(),
+        }
+    });
+    let mut bodies: Vec<Body> = raised.map(Body::from).into_iter().collect();
+    let answer = match judge_request(view, limits, &opened, at_once, denied)? {
+        Verdict::Open => {
+            bodies.push(opened.into());
+            Answer::Written
+        }
+        Verdict::Stored(receipt) => Answer::AlreadyCompleted(receipt),
+        Verdict::Denied(code) => Answer::Denied(code),
+        Verdict::Conflict(intent) => {
+            bodies.push(
+                Conflicted {
+                    key_id: opened.key_id,
+                    request_id: opened.request_id,
+                    intent,
+                    other: opened.intent,
+                    owner: opened.owner,
+                }
+                .into(),
+            );
+            Answer::Denied(Reject::RequestConflict)
+        }
+    };
+    Ok((bodies, answer))
+}
+
+/// What becomes of a request whose epoch is good.
+enum Verdict {
+    Open,
+    Stored(Envelope<Receipt>),
+    Denied(Reject),
+    Conflict(IntentDigest),
+}
+
+fn judge_request(
+    view: &View<'_>,
+    limits: Limits,
+    opened: &RequestOpened,
+    at_once: usize,
+    denied: Option<Reject>,
+) -> Result<Verdict, Refused> {
     if let Some(request) = view.request(opened.key_id, opened.request_id)? {
         if request.intent != opened.intent {
-            return refuse(Reject::RequestConflict);
+            return Ok(Verdict::Conflict(request.intent));
         }
         if request.progress == RequestProgress::Completed {
             let receipt = view
                 .receipt(opened.key_id, opened.request_id)?
                 .ok_or(Refused::Rule(Reject::Internal))?;
-            return Ok((Vec::new(), Answer::AlreadyCompleted(receipt)));
+            return Ok(Verdict::Stored(receipt));
         }
         let run = view.run()?;
-        let alive = request
-            .open
-            .iter()
-            .filter(|(_, opened_in)| *opened_in == run)
-            .count();
+        let alive = request.open.iter().filter(|(_, opened_in)| *opened_in == run).count();
         let spent =
             request.grant == opened.grant && request.attempts >= limits.max_attempts_per_grant;
         if alive >= at_once || spent {
-            return refuse(Reject::AttemptsExhausted);
+            return Ok(Verdict::Denied(Reject::AttemptsExhausted));
         }
-    } else if view
-        .first_request_for(opened.key_id, opened.intent)?
-        .is_some()
-    {
-        return refuse(Reject::IntentAlreadySigned);
+    } else if view.first_request_for(opened.key_id, opened.intent)?.is_some() {
+        return Ok(Verdict::Denied(Reject::IntentAlreadySigned));
     }
-    let epoch = raise.then(|| EpochRaised {
-        key_id: opened.key_id,
-        epoch: opened.epoch,
-        owner: opened.owner.clone(),
-    });
-    let bodies = epoch
-        .map(Body::from)
-        .into_iter()
-        .chain([opened.into()])
-        .collect();
-    Ok((bodies, Answer::Written))
+    Ok(denied.map_or(Verdict::Open, Verdict::Denied))
 }
 
 fn open_proof(view: &View<'_>, opened: ProofOpened) -> Judgement {

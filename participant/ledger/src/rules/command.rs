@@ -9,7 +9,7 @@ use firn_protocol::{
 };
 
 use super::body::{
-    AttemptOpened, AuthoritiesAccepted, CeremonyStep, Completed, Conflicted, Genesis, PlanAccepted,
+    AttemptOpened, AuthoritiesAccepted, CeremonyStep, Completed, Genesis, PlanAccepted,
     ProofCompleted, ProofOpened, RefusalsCounted, RefusedInFull, RequestOpened, SessionEnded,
     ShareActivated, ShareCertified, SharePending, Started, Witnessed,
 };
@@ -40,6 +40,9 @@ pub struct OpenRequest {
     pub opened: RequestOpened,
     /// Attempts at once.
     pub at_once: usize,
+    /// Why policy or approvals say no. It counts only after epoch and request id have been judged:
+    /// what was completed is answered again whatever the policy says now.
+    pub denied: Option<Reject>,
 }
 
 /// What is to be written.
@@ -98,8 +101,6 @@ pub enum Command {
     CompleteProof(ProofCompleted),
     /// A session is over.
     End(SessionEnded),
-    /// A request id was used twice.
-    Conflict(Conflicted),
     /// Something was refused.
     Refuse(RefusedInFull),
     /// Further refusals.
@@ -115,6 +116,8 @@ pub enum Answer {
     Written,
     /// The request was completed before; this is what was answered then.
     AlreadyCompleted(Envelope<Receipt>),
+    /// No, with what must be remembered of it written.
+    Denied(Reject),
 }
 
 /// The refusal of a command.

@@ -1,0 +1,360 @@
+//! The gates of DESIGN: what is checked when a session is opened, in its order, before anything is
+//! written. What depends on other sessions (epoch, request id, attempts) is judged by the ledger's
+//! rules while the record is appended; this module puts everything before and after it in place.
+
+use firn_ledger::rules::{Command, OpenRequest, ProofOpened, RequestOpened};
+use firn_protocol::{
+    bitcoin::{Network, Sats},
+    codec::List,
+    documents::{Authorities, Content, Grant, Intent},
+    envelope::Verified,
+    ids::{
+        Flow, Identifier, IntentDigest, KeyId, MessageDigest, PolicyDigest, SessionId, UnixMillis,
+    },
+    messages::{ProofOpen, SignOpen},
+    reject::Reject,
+    session::{CeremonySubject, RequestSubject, SessionHeader, Subject},
+    sharing::{ActiveSharing, CertifiedSharing},
+    signable::{Item, Signable},
+};
+
+/// A key that this participant has an active share of, as its documents say it.
+#[derive(Debug)]
+pub struct KeyInUse {
+    /// The verified documents.
+    pub sharing: ActiveSharing,
+    /// This participant's place.
+    pub member: Identifier,
+}
+
+/// What every judged session has.
+#[derive(Debug)]
+pub struct Judged {
+    /// Its id, recomputed.
+    pub session: SessionId,
+    /// Who takes part, ascending.
+    pub members: Vec<Identifier>,
+    /// What is signed, ascending by input.
+    pub items: Vec<Item>,
+    /// This participant's place.
+    pub member: Identifier,
+    /// The coordinator's key: its package must be signed with it.
+    pub coordinator: firn_protocol::keys::IdentityKey,
+}
+
+/// A request that may be opened if the ledger's rules agree.
+#[derive(Debug)]
+pub struct JudgedRequest {
+    /// The session.
+    pub judged: Judged,
+    /// What is to be written.
+    pub command: Command,
+    /// What the receipt will say.
+    pub terms: ReceiptTerms,
+}
+
+/// What a receipt says of the request.
+#[derive(Debug, Clone)]
+pub struct ReceiptTerms {
+    /// The key.
+    pub key_id: KeyId,
+    /// The intent.
+    pub intent: IntentDigest,
+    /// The policy.
+    pub policy: PolicyDigest,
+    /// The grant, which names request and epoch.
+    pub grant: Verified<Grant>,
+}
+
+/// A proof of life that may be opened if the ledger's rules agree.
+#[derive(Debug)]
+pub struct JudgedProof {
+    /// The session.
+    pub judged: Judged,
+    /// What is to be written.
+    pub command: Command,
+}
+
+/// Judges the opening of a signing session, steps 4 to 12.
+///
+/// # Errors
+/// The first gate that is shut.
+pub fn judge_request(
+    open: &SignOpen,
+    key: &KeyInUse,
+    authorities: &Authorities,
+    now: UnixMillis,
+    skew_ms: u64,
+) -> Result<JudgedRequest, Reject> {
+    let sharing = &key.sharing;
+    let certified = sharing.certified();
+    let (header, coordinator) = verify_header(&open.header, authorities)?;
+    let Subject::Request(subject) = header.subject.clone() else {
+        return Err(Reject::UnexpectedMessage);
+    };
+    if header.flow != Flow::Sign {
+        return Err(Reject::UnexpectedMessage);
+    }
+    check_sharing(&header, certified)?;
+    if subject.activation != sharing.activation_digest() {
+        return Err(Reject::ActivationMismatch);
+    }
+    let members = check_members(&header, certified, key.member)?;
+
+    let grant = open.grant.clone().verify(&authorities.grant_authority)?;
+    let requester = authorities
+        .requester(&grant.owner)
+        .ok_or(Reject::UnknownRequester)?;
+    let intent = verify_intent(open, requester)?;
+    let signable = understand(&intent, certified)?;
+    check_grant(&grant, &header, &subject, sharing, &signable, now, skew_ms)?;
+
+    let denied = judge_policy(sharing, &intent, &signable)
+        .or_else(|| (!open.approvals.is_empty()).then_some(Reject::UnknownSigner));
+    let outflow = signable
+        .summary()
+        .map_or(Sats::ZERO, |summary| summary.outflow());
+    let session = header.session_id();
+    let items = signable.items().to_vec();
+    let opened = RequestOpened {
+        session,
+        key_id: header.key_id,
+        share_version: header.share_version,
+        activation: subject.activation,
+        epoch: grant.epoch,
+        owner: grant.owner.clone(),
+        request_id: grant.request_id,
+        intent: signable.intent_digest(),
+        policy: sharing.policy_digest(),
+        grant: MessageDigest::from_bytes(grant.digest()),
+        outflow,
+        inputs: u32::try_from(items.len()).map_err(|_| Reject::PsbtMalformed)?,
+        coordinator: header.coordinator.clone(),
+        members: List::new(members.clone()).ok_or(Reject::SessionMembers)?,
+    };
+    let others = certified.plan().roster.len().saturating_sub(members.len());
+    let at_once = others.saturating_add(1);
+    Ok(JudgedRequest {
+        judged: Judged {
+            session,
+            members,
+            items,
+            member: key.member,
+            coordinator,
+        },
+        command: Command::OpenRequest(Box::new(OpenRequest {
+            opened,
+            at_once,
+            denied,
+        })),
+        terms: ReceiptTerms {
+            key_id: header.key_id,
+            intent: signable.intent_digest(),
+            policy: sharing.policy_digest(),
+            grant,
+        },
+    })
+}
+
+/// Judges the opening of a proof of life. Its authority is the plan that made the sharing.
+///
+/// # Errors
+/// The first gate that is shut.
+pub fn judge_proof(
+    open: &ProofOpen,
+    certified: &CertifiedSharing,
+    member: Identifier,
+    authorities: &Authorities,
+    now: UnixMillis,
+) -> Result<JudgedProof, Reject> {
+    let (header, coordinator) = verify_header(&open.header, authorities)?;
+    let expected = Subject::Ceremony(CeremonySubject {
+        plan: certified.plan_digest(),
+        ceremony_id: certified.plan().ceremony_id,
+        rules: certified.plan().rules,
+    });
+    if header.flow != Flow::ProofOfLife || header.subject != expected {
+        return Err(Reject::UnexpectedMessage);
+    }
+    check_sharing(&header, certified)?;
+    let members = check_members(&header, certified, member)?;
+    if certified.plan().expires <= now {
+        return Err(Reject::PlanExpired);
+    }
+    let item = Item::proof_of_life(
+        certified.plan_digest(),
+        certified.share_version(),
+        &members,
+        &header.nonce,
+    )?;
+    let attempt = certified
+        .certificates()
+        .first()
+        .map(|certificate| certificate.attempt);
+    let session = header.session_id();
+    let command = Command::OpenProof(ProofOpened {
+        session,
+        key_id: header.key_id,
+        share_version: header.share_version,
+        attempt: attempt.ok_or(Reject::CertificateMismatch)?,
+        coordinator: header.coordinator.clone(),
+        members: List::new(members.clone()).ok_or(Reject::SessionMembers)?,
+    });
+    Ok(JudgedProof {
+        judged: Judged {
+            session,
+            members,
+            items: vec![item],
+            member,
+            coordinator,
+        },
+        command,
+    })
+}
+
+/// A header counts if a coordinator that the Authorities name signed it in its own name.
+pub(super) fn verify_header(
+    header: &firn_protocol::envelope::Envelope<SessionHeader>,
+    authorities: &Authorities,
+) -> Result<(Verified<SessionHeader>, firn_protocol::keys::IdentityKey), Reject> {
+    let keys = authorities.coordinators.iter().map(|holder| &holder.key);
+    let header = header
+        .clone()
+        .verify_any(keys)
+        .map_err(|error| match Reject::from(error) {
+            Reject::UnknownSigner => Reject::UnknownCoordinator,
+            other => other,
+        })?;
+    let signer = *header.signer();
+    if authorities.coordinator(&header.coordinator) != Some(&signer) {
+        return Err(Reject::UnknownCoordinator);
+    }
+    if !header.members_ascend() {
+        return Err(Reject::SessionMembers);
+    }
+    Ok((header, signer))
+}
+
+fn check_sharing(header: &SessionHeader, certified: &CertifiedSharing) -> Result<(), Reject> {
+    if header.key_id != certified.key_id() {
+        return Err(Reject::KeyUnknown);
+    }
+    if header.share_version != certified.share_version() {
+        return Err(Reject::ActivationMismatch);
+    }
+    Ok(())
+}
+
+/// Exactly t members of the roster, and this participant among them.
+fn check_members(
+    header: &SessionHeader,
+    certified: &CertifiedSharing,
+    own: Identifier,
+) -> Result<Vec<Identifier>, Reject> {
+    let members = header.members.to_vec();
+    let in_roster = members
+        .iter()
+        .all(|member| certified.member(*member).is_some());
+    if members.len() != usize::from(certified.plan().threshold.value()) || !in_roster {
+        return Err(Reject::SessionMembers);
+    }
+    if !members.contains(&own) {
+        return Err(Reject::NotAMember);
+    }
+    Ok(members)
+}
+
+fn verify_intent(
+    open: &SignOpen,
+    requester: &firn_protocol::keys::IdentityKey,
+) -> Result<Verified<Intent>, Reject> {
+    open.intent
+        .clone()
+        .verify(requester)
+        .map_err(|error| match Reject::from(error) {
+            // The grant's owner and the requester are the same identity, or nothing is signed.
+            Reject::UnknownSigner => Reject::GrantOwnerMismatch,
+            other => other,
+        })
+}
+
+fn understand(intent: &Intent, certified: &CertifiedSharing) -> Result<Signable, Reject> {
+    let network: Network = certified.plan().network;
+    Signable::of_intent(
+        intent,
+        certified.key_id(),
+        network,
+        certified.public().group_key(),
+    )
+}
+
+fn check_grant(
+    grant: &Grant,
+    header: &SessionHeader,
+    subject: &RequestSubject,
+    sharing: &ActiveSharing,
+    signable: &Signable,
+    now: UnixMillis,
+    skew_ms: u64,
+) -> Result<(), Reject> {
+    let checks = [
+        (grant.key_id == header.key_id, Reject::GrantKeyMismatch),
+        (
+            grant.activation == sharing.activation_digest(),
+            Reject::ActivationMismatch,
+        ),
+        (
+            grant.not_before <= now.plus(skew_ms),
+            Reject::GrantNotYetValid,
+        ),
+        (now < grant.expires.plus(skew_ms), Reject::GrantExpired),
+        (
+            grant.request_id == subject.request_id,
+            Reject::GrantRequestMismatch,
+        ),
+        (
+            grant.intent == signable.intent_digest(),
+            Reject::GrantIntentMismatch,
+        ),
+        (
+            subject.intent == signable.intent_digest(),
+            Reject::GrantIntentMismatch,
+        ),
+        (
+            grant.policy == sharing.policy_digest(),
+            Reject::GrantPolicyMismatch,
+        ),
+        (
+            subject.policy == sharing.policy_digest(),
+            Reject::GrantPolicyMismatch,
+        ),
+        (
+            grant.least_policy_version <= sharing.policy().version,
+            Reject::PolicyVersionBehind,
+        ),
+        // No revocations exist yet: a grant that asks for any is ahead of this participant.
+        (
+            grant.least_revocation_version.value() == 0,
+            Reject::RevocationsBehind,
+        ),
+        (grant.epoch == header.epoch, Reject::SessionMismatch),
+    ];
+    checks
+        .into_iter()
+        .find(|(holds, _)| !holds)
+        .map_or(Ok(()), |(_, code)| Err(code))
+}
+
+fn judge_policy(sharing: &ActiveSharing, intent: &Intent, signable: &Signable) -> Option<Reject> {
+    let rules = &sharing.policy().rules;
+    let violations = match (&intent.content, signable.summary()) {
+        (Content::Psbt(_), Some(summary)) => firn_policy::evaluate(rules, summary),
+        (Content::ProofOfLife(_), None) => {
+            firn_policy::evaluate_proof_of_life(rules, intent.network)
+        }
+        (Content::Psbt(_), None) | (Content::ProofOfLife(_), Some(_)) => {
+            return Some(Reject::Internal);
+        }
+    };
+    violations.first().map(|violation| violation.code)
+}

@@ -1,0 +1,400 @@
+//! A signing session after its gates: nonces, package, shares, final. The same states serve a
+//! request and a proof of life, which differ only in what they end with.
+
+use firn_ledger::rules::Witnessed;
+use firn_protocol::{
+    bitcoin::verify_bip340,
+    codec::List,
+    documents::{Checkpoint, Completed, InputSignature, Outcome, Receipt, SignedCheckpoint},
+    envelope::{Envelope, Verified},
+    ids::{Identifier, MessageDigest, PackageDigest, SignatureShare, UnixMillis},
+    keys::IdentityKey,
+    merkle::{MerkleRoot, TreeSize},
+    messages::{
+        Commitment, Commitments, Final, News, Package, PackageBody, ShareList, input_digest,
+    },
+    reject::Reject,
+    sharing::CertifiedSharing,
+    threshold::{NoncePair, SigningList, SigningShare, ThresholdError},
+};
+use rand_core::CryptoRng;
+
+use super::{HedgedRng, Judged, Peers, Refusing, Speaker, gate::ReceiptTerms};
+use crate::store::Durable;
+
+/// Waits for all commitments. It holds the nonces, for seconds.
+pub struct AwaitPackage {
+    judged: Judged,
+    nonces: Vec<NoncePair>,
+    own: Envelope<Commitments>,
+}
+
+/// The package is good; shares may be made once its record is on disk.
+pub struct Releasing {
+    session: AwaitPackage,
+    package: PackageDigest,
+    lists: Vec<SigningList>,
+    witnessed: Vec<Witnessed>,
+    own_heads: Vec<Checkpoint>,
+}
+
+/// Waits for the signatures. The nonces are gone.
+pub struct AwaitFinal {
+    judged: Judged,
+    position: u64,
+    checkpoint: SignedCheckpoint,
+}
+
+/// The signatures are good.
+pub struct Finished {
+    /// They, ascending by input.
+    pub signatures: Vec<InputSignature>,
+    session: AwaitFinal,
+}
+
+impl AwaitPackage {
+    /// Makes a nonce pair for each item. The token says that the session is on disk.
+    ///
+    /// # Errors
+    /// [`Reject::Internal`] when the list does not fit, which the gates rule out.
+    pub fn start<R: CryptoRng>(
+        judged: Judged,
+        durable: &Durable,
+        share: &SigningShare,
+        speaker: &Speaker,
+        peers: &Peers,
+        now: UnixMillis,
+        rng: &mut R,
+    ) -> Result<(Self, Envelope<Commitments>), Reject> {
+        let head = durable.head();
+        let mut nonces = Vec::new();
+        let mut inputs = Vec::new();
+        for item in &judged.items {
+            let mut hedged = HedgedRng::new(rng, judged.session, item.input, head);
+            let (pair, commitment) = NoncePair::commit(share, &mut hedged).map_err(internal)?;
+            nonces.push(pair);
+            inputs.push(commitment);
+        }
+        let commitments = Commitments {
+            session: judged.session,
+            member: judged.member,
+            inputs: List::new(inputs).ok_or(Reject::Internal)?,
+            standing: speaker.standing(durable, peers, now)?,
+            // A range of nothing: it claims nothing.
+            news: News {
+                from: head.size,
+                to: head.size,
+                entries: List::empty(),
+            },
+        };
+        let own = speaker.sign(&commitments)?;
+        Ok((
+            Self {
+                judged,
+                nonces,
+                own: own.clone(),
+            },
+            own,
+        ))
+    }
+
+    /// Judges the package: the coordinator's signature, every member's, this participant's own
+    /// entry byte for byte, and the digest of every list.
+    ///
+    /// # Errors
+    /// What is wrong, and who said it.
+    pub fn package(
+        self,
+        package: &Package,
+        certified: &CertifiedSharing,
+        identity: &IdentityKey,
+    ) -> Result<Releasing, Refusing> {
+        let body = package.body.clone().verify(&self.judged.coordinator)?;
+        if body.session != self.judged.session {
+            return Err(Reject::SessionMismatch.into());
+        }
+        let commitments = self.verify_commitments(package, certified)?;
+        let (witnessed, own_heads) = self.standings(&commitments, certified, identity)?;
+        let lists = self.lists(&body, &commitments)?;
+        Ok(Releasing {
+            package: PackageDigest::from_bytes(body.digest()),
+            lists,
+            witnessed,
+            own_heads,
+            session: self,
+        })
+    }
+
+    fn verify_commitments(
+        &self,
+        package: &Package,
+        certified: &CertifiedSharing,
+    ) -> Result<Vec<Verified<Commitments>>, Refusing> {
+        if package.commitments.len() != self.judged.members.len() {
+            return Err(Reject::PackageMembers.into());
+        }
+        self.judged
+            .members
+            .iter()
+            .zip(&package.commitments)
+            .map(|(member, envelope)| {
+                let entry = certified.member(*member).ok_or(Reject::SessionMembers)?;
+                if *member == self.judged.member && *envelope != self.own {
+                    return Err(Reject::PackageAltered.into());
+                }
+                let commitments = envelope
+                    .clone()
+                    .verify(&entry.identity)
+                    .map_err(|error| Refusing::of(error.into(), *member))?;
+                if commitments.session != self.judged.session {
+                    return Err(Refusing::of(Reject::SessionMismatch, *member));
+                }
+                if commitments.member != *member {
+                    return Err(Refusing::of(Reject::PackageMembers, *member));
+                }
+                if commitments.inputs.len() != self.judged.items.len() {
+                    return Err(Refusing::of(Reject::InputCount, *member));
+                }
+                Ok(commitments)
+            })
+            .collect()
+    }
+
+    /// The others' heads, and what they have witnessed of this participant's own. Only what an
+    /// owner signed itself counts for or against it.
+    fn standings(
+        &self,
+        commitments: &[Verified<Commitments>],
+        certified: &CertifiedSharing,
+        identity: &IdentityKey,
+    ) -> Result<(Vec<Witnessed>, Vec<Checkpoint>), Refusing> {
+        let mut heads = Vec::new();
+        let mut own_heads = Vec::new();
+        for said in commitments
+            .iter()
+            .filter(|said| said.member != self.judged.member)
+        {
+            let blame = |code: Reject| Refusing::of(code, said.member);
+            let speaker = *said.signer();
+            let checkpoint = said.standing.checkpoint.clone();
+            checkpoint
+                .clone()
+                .verify(&speaker)
+                .map_err(|error| blame(error.into()))?;
+            heads.push(Witnessed {
+                identity: speaker,
+                checkpoint,
+            });
+            for seen in &said.standing.witnessed {
+                let owner = seen.claimed_signer().map_err(|error| blame(error.into()))?;
+                if certified.plan().member(&owner).is_some() {
+                    let head = seen
+                        .clone()
+                        .verify(&owner)
+                        .map_err(|error| blame(error.into()))?;
+                    if owner == *identity {
+                        own_heads.push(*head);
+                    }
+                }
+            }
+        }
+        Ok((heads, own_heads))
+    }
+
+    fn lists(
+        &self,
+        body: &PackageBody,
+        commitments: &[Verified<Commitments>],
+    ) -> Result<Vec<SigningList>, Refusing> {
+        if body.inputs.len() != self.judged.items.len() {
+            return Err(Reject::InputCount.into());
+        }
+        let mut lists = Vec::new();
+        for (index, (item, digest)) in self.judged.items.iter().zip(&body.inputs).enumerate() {
+            let list = input_list(commitments, index)?;
+            if input_digest(&list)? != *digest {
+                return Err(Reject::PackageDigest.into());
+            }
+            let list = SigningList::new(&self.judged.members, &list, &item.message)
+                .map_err(|_| Reject::PackageMembers)?;
+            lists.push(list);
+        }
+        Ok(lists)
+    }
+}
+
+impl Releasing {
+    /// Compares every head of one's own that a peer has witnessed with one's own ledger at that
+    /// size, which `root_at` tells: a later head, or another root, means that this ledger is an old
+    /// copy or that another one is running.
+    ///
+    /// # Errors
+    /// [`Reject::WitnessConflict`].
+    pub fn check_own_heads(
+        &self,
+        root_at: impl Fn(TreeSize) -> Option<MerkleRoot>,
+    ) -> Result<(), Reject> {
+        let known = self
+            .own_heads
+            .iter()
+            .all(|head| root_at(head.size) == Some(head.root));
+        if known {
+            Ok(())
+        } else {
+            Err(Reject::WitnessConflict)
+        }
+    }
+
+    /// The heads that came with the package, to be stored before they are said.
+    #[must_use]
+    pub fn witnessed(&self) -> Vec<Witnessed> {
+        self.witnessed.clone()
+    }
+
+    /// The digest that the release is recorded for.
+    #[must_use]
+    pub const fn package(&self) -> PackageDigest {
+        self.package
+    }
+
+    /// The session.
+    #[must_use]
+    pub const fn session(&self) -> firn_protocol::ids::SessionId {
+        self.session.judged.session
+    }
+
+    /// Makes the shares and consumes the nonces. The token says that the release is on disk.
+    ///
+    /// # Errors
+    /// [`Reject::Internal`] when FROST refuses what the gates let through.
+    pub fn released(
+        self,
+        durable: &Durable,
+        share: &SigningShare,
+        speaker: &Speaker,
+        now: UnixMillis,
+    ) -> Result<(AwaitFinal, Envelope<ShareList>), Reject> {
+        let AwaitPackage { judged, nonces, .. } = self.session;
+        let shares = judged
+            .items
+            .iter()
+            .zip(nonces)
+            .zip(&self.lists)
+            .map(|((item, nonces), list)| nonces.sign(list, share, item.address.as_ref()))
+            .collect::<Result<Vec<SignatureShare>, ThresholdError>>()
+            .map_err(internal)?;
+        let checkpoint = speaker.checkpoint(durable, now)?;
+        let list = ShareList {
+            session: judged.session,
+            member: judged.member,
+            package: self.package,
+            shares: List::new(shares).ok_or(Reject::Internal)?,
+            checkpoint: checkpoint.clone(),
+        };
+        let envelope = speaker.sign(&list)?;
+        // The release is the last of its command's records: heads come before it.
+        let records = u64::try_from(durable.records()).map_err(|_| Reject::Internal)?;
+        let position = durable
+            .first()
+            .value()
+            .saturating_add(records)
+            .saturating_sub(1);
+        Ok((
+            AwaitFinal {
+                judged,
+                position,
+                checkpoint,
+            },
+            envelope,
+        ))
+    }
+}
+
+impl AwaitFinal {
+    /// Verifies every signature against the key of its address; nothing is believed.
+    ///
+    /// # Errors
+    /// [`Reject::FinalSignature`], or that it belongs to another session.
+    pub fn finish(self, message: &Final, certified: &CertifiedSharing) -> Result<Finished, Reject> {
+        if message.session != self.judged.session {
+            return Err(Reject::SessionMismatch);
+        }
+        if message.signatures.len() != self.judged.items.len() {
+            return Err(Reject::InputCount);
+        }
+        for (item, signed) in self.judged.items.iter().zip(&message.signatures) {
+            let key = item.key(certified.public())?;
+            let verifies =
+                verify_bip340(key.output_key(), &item.message, signed.signature.as_bytes());
+            if signed.input != item.input || !verifies {
+                return Err(Reject::FinalSignature);
+            }
+        }
+        Ok(Finished {
+            signatures: message.signatures.to_vec(),
+            session: self,
+        })
+    }
+
+    /// The session.
+    #[must_use]
+    pub const fn session(&self) -> firn_protocol::ids::SessionId {
+        self.judged.session
+    }
+}
+
+impl Finished {
+    /// The receipt of a request. It names the release and a checkpoint that covers it, which are on
+    /// disk, so that it can be stored whole in the record that completes the request.
+    ///
+    /// # Errors
+    /// Never: the signatures fit.
+    pub fn receipt(
+        &self,
+        terms: &ReceiptTerms,
+        speaker: &Speaker,
+        now: UnixMillis,
+    ) -> Result<Envelope<Receipt>, Reject> {
+        let signatures = List::new(self.signatures.clone()).ok_or(Reject::Internal)?;
+        speaker.sign(&Receipt {
+            key_id: terms.key_id,
+            request_id: terms.grant.request_id,
+            intent: terms.intent,
+            policy: terms.policy,
+            epoch: terms.grant.epoch,
+            session: self.session.judged.session,
+            outcome: Outcome::Completed(Completed { signatures }),
+            position: self.session.position,
+            checkpoint: self.session.checkpoint.clone(),
+            time: now,
+        })
+    }
+}
+
+/// One input's list of commitments, ascending by member.
+pub(super) fn input_list(
+    commitments: &[Verified<Commitments>],
+    index: usize,
+) -> Result<Vec<(Identifier, Commitment)>, Refusing> {
+    commitments
+        .iter()
+        .map(|said| {
+            let commitment = said
+                .inputs
+                .get(index)
+                .ok_or(Refusing::of(Reject::InputCount, said.member))?;
+            Ok((said.member, *commitment))
+        })
+        .collect()
+}
+
+/// What FROST refuses although the gates let it through is our own failure.
+fn internal(_: ThresholdError) -> Reject {
+    Reject::Internal
+}
+
+/// The acknowledgement of a proof of life names the signature.
+#[must_use]
+pub(crate) fn proof_digest(signature: &InputSignature) -> MessageDigest {
+    firn_protocol::messages::message_digest(signature.signature.as_bytes())
+}
