@@ -167,6 +167,10 @@ fn every_flipped_bit_is_refused_unless_it_is_in_never_written_space() {
             let in_tail = *number == last_segment && bit / 8 >= last_offset + last_length;
             match outcome {
                 Err(ScanError::Damaged(_)) => refused += 1,
+                // Not in the sector where the next batch would begin: that one would begin otherwise.
+                Ok(_) if in_tail && bit / 8 < last_offset + last_length + 512 => {
+                    panic!("bit {bit} passed for the beginning of a batch")
+                }
                 // A stray bit where nothing was ever written costs nothing, and is said.
                 Ok((head, End::TornTail { .. }, _)) if in_tail => {
                     assert_eq!(head, journal.last_head())
@@ -369,7 +373,14 @@ fn no_damage_yields_a_record_that_was_not_written() {
 #[test]
 fn a_batch_copied_to_another_place_is_not_one() {
     let journal = small();
+    // A record is not the next one anywhere else; what its place guards is the header, since a copied
+    // one would make a torn batch before it look acknowledged.
     let (segment, offset, length) = journal.batches[2];
+    let mut torn = journal.segments.clone();
+    let bytes = torn.0.get_mut(&segment).unwrap();
+    bytes.copy_within(offset..offset + 60, offset + length);
+    bytes[offset..offset + 512].fill(0);
+    assert_eq!(read(&torn, &[]).unwrap().0, journal.heads[2]);
     let mut copied = journal.segments.clone();
     let bytes = copied.0.get_mut(&segment).unwrap();
     bytes.copy_within(offset..offset + length, offset + length);

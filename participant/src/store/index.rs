@@ -2,7 +2,7 @@
 //! believed on its own word: what is found on disk must add up to the digest stored with it, or it is
 //! thrown away and computed again from the journal. Nothing here relies on sled's flush.
 
-use std::{collections::BTreeMap, fs, path::Path, thread};
+use std::{collections::BTreeMap, fs, path::Path, thread, time::Duration};
 
 use firn_ledger::{
     journal::{RecordHash, Tip},
@@ -40,8 +40,9 @@ const META_KEY: &[u8] = b"meta";
 const STATE: u8 = b's';
 /// Memory that sled may use for what it has read.
 const CACHE_BYTES: u64 = 64 << 20;
-/// sled then writes in the background; a clean stop or a crash before that costs a longer replay.
-const WRITE_EVERY_MS: u64 = 1_000;
+/// How often, and how far apart, a locked database is tried.
+const LOCK_TRIES: u32 = 250;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// The rules' state in a sled database. Changes stay in memory until their records are durable, and
 /// then reach sled in one atomic step together with the position they belong to: sled never holds
@@ -228,8 +229,29 @@ fn open_checked(path: &Path, version: u32) -> Result<(SledTable, Tip), String> {
 }
 
 fn open_database(path: &Path) -> sled::Result<sled::Db> {
-    let config = sled::Config::new().path(path).cache_capacity(CACHE_BYTES);
-    config.flush_every_ms(Some(WRITE_EVERY_MS)).open()
+    // Without a timer sled writes when its buffer is full and when it is closed; a crash before that
+    // costs a longer replay.
+    let config = sled::Config::new()
+        .path(path)
+        .cache_capacity(CACHE_BYTES)
+        .flush_every_ms(None);
+    let mut tries = 1_u32;
+    loop {
+        match config.open() {
+            // The journal's lock keeps other processes out, so this is an earlier instance in this very
+            // process, whose threads have not quite ended.
+            Err(sled::Error::Io(error)) if is_locked(&error) && tries < LOCK_TRIES => {
+                thread::sleep(LOCK_PAUSE);
+                tries = tries.saturating_add(1);
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Whether sled failed because its file is locked, which it says in words only.
+fn is_locked(error: &std::io::Error) -> bool {
+    error.to_string().contains("could not acquire lock")
 }
 
 /// Removes the index, which holds nothing that the journal does not.

@@ -144,3 +144,35 @@ async fn an_old_index_is_brought_to_the_end() {
     replace_folder(&old, &home.index());
     assert_eq!(home.content().await, content);
 }
+
+#[tokio::test]
+async fn an_index_with_anything_changed_in_silence_is_rebuilt() {
+    let home = Home::new();
+    home.commit(0..10).await;
+    let content = home.content().await;
+    let (kept, changed) = (&b"s000003"[..], &[0_u8, 0, 0, 9][..]);
+    let change = |index: &sled::Db, number: u32| match number {
+        0 => index.remove(kept),
+        1 => index.insert(kept, changed),
+        2 => index.insert("s000099", changed),
+        3 => index.insert("x", changed),
+        4 => index.remove("meta"),
+        _ => {
+            let mut meta = index.get("meta").unwrap().unwrap().to_vec();
+            meta[30] ^= 1;
+            index.insert("meta", meta)
+        }
+    };
+    for number in 0..6 {
+        let index = sled::open(home.index()).unwrap();
+        change(&index, number).unwrap();
+        drop(index);
+        assert_eq!(home.content().await, content, "change {number}");
+        home.commit(100 + number..101 + number).await;
+        // What is committed on top of it shows that the state is the rules' own again.
+        assert_eq!(home.content().await.len(), 11);
+        std::fs::remove_dir_all(&home.options.data).unwrap();
+        std::fs::remove_dir_all(&home.options.anchor).unwrap();
+        home.commit(0..10).await;
+    }
+}

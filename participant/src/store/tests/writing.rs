@@ -56,14 +56,17 @@ async fn commands_that_wait_together_share_one_sync_and_see_each_other() {
     let (release, gate) = std::sync::mpsc::channel::<()>();
     let mut tasks = tokio::task::JoinSet::new();
     let committer = writer.committer();
-    let holding = tokio::spawn(async move { committer.query(move |_| gate.recv().is_ok()).await });
+    let (reached, holds) = std::sync::mpsc::channel::<()>();
+    let hold = move |_: &View<'_>| reached.send(()).is_ok() && gate.recv().is_ok();
+    let holding = tokio::spawn(async move { committer.query(hold).await });
     tokio::task::yield_now().await;
+    holds.recv().unwrap();
     for number in 0..64 {
         let committer = writer.committer();
         // Each key is asked for twice: one of the two must lose.
         tasks.spawn(async move { committer.commit(Command::Number(number / 2)).await });
+        tokio::task::yield_now().await;
     }
-    tokio::task::yield_now().await;
     let before = files.syncs();
     release.send(()).unwrap();
     assert!(holding.await.unwrap().unwrap());
@@ -94,7 +97,7 @@ async fn a_full_queue_is_busy_and_a_closed_ledger_has_stopped() {
     let holding = {
         let committer = committer.clone();
         tokio::spawn(async move {
-            let hold = move |_: &View<'_>| (reached.send(()).is_ok(), gate.recv().is_ok());
+            let hold = move |_: &View<'_>| reached.send(()).is_ok() && gate.recv().is_ok();
             committer.query(hold).await
         })
     };
