@@ -1,5 +1,12 @@
 //! The participant: holds one signing share and decides for itself what it signs.
 
+pub mod config;
+pub mod documents;
+pub mod identity;
+pub mod private_files;
+pub mod process;
+pub mod refusals;
 pub mod rules;
 pub mod session;
 pub mod store;
+pub mod vault;
