@@ -269,6 +269,17 @@ fn refuses_what_cannot_be_told_for_sure() {
     }
 }
 
+#[test]
+fn refuses_spent_outputs_that_no_chain_can_hold() {
+    let mut parts = Parts::new();
+    parts.inputs[0].spent.value = Sats::MAX;
+    parts.inputs[1].spent.value = sats(1);
+    for build in [build_v0, build_v2] {
+        let psbt = build(2, 0, &parts.inputs, &parts.outputs);
+        assert_eq!(psbt, Err(PsbtError::SpentAmountTooLarge));
+    }
+}
+
 /// Puts a field into the first map that has `after`, behind it.
 fn with_field(psbt: &[u8], after: &[u8], key: &[u8], value: &[u8]) -> Vec<u8> {
     let at = psbt
