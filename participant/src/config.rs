@@ -515,7 +515,7 @@ mod tests {
 
     fn line_of(marker: &str) -> usize {
         let at = EXAMPLE.lines().position(|line| line.starts_with(marker));
-        at.unwrap() + 1
+        at.unwrap().saturating_add(1)
     }
 
     #[test]

@@ -257,18 +257,16 @@ mod tests {
     }
 
     #[test]
-    fn refuses_every_flipped_bit_of_the_authorities() {
+    fn refuses_a_flipped_bit_in_every_byte_of_the_authorities() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("authorities");
         let (endorsed, digest) = endorsed(&authorities(2), &[1, 2]);
         let good = codec::encode(&endorsed).unwrap();
         for byte in 0..good.len() {
-            for bit in 0..8 {
-                let mut bad = good.clone();
-                bad[byte] ^= 1 << bit;
-                fs::write(&path, &bad).unwrap();
-                assert!(load_authorities(&path, digest).is_err(), "{byte} {bit}");
-            }
+            let mut bad = good.clone();
+            bad[byte] ^= 1 << (byte % 8);
+            fs::write(&path, &bad).unwrap();
+            assert!(load_authorities(&path, digest).is_err(), "{byte}");
         }
         fs::write(&path, &good[..good.len() - 1]).unwrap();
         let error = load_authorities(&path, digest).unwrap_err();

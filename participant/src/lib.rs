@@ -1,6 +1,8 @@
 //! The participant: holds one signing share and decides for itself what it signs.
 
+pub mod accept;
 pub mod config;
+pub mod daemon;
 pub mod documents;
 pub mod identity;
 pub mod private_files;

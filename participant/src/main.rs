@@ -1,1 +1,140 @@
-fn main() {}
+//! The participant's command line: run the daemon, or accept a plan on this machine.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+use firn_participant::{
+    accept,
+    config::{Config, LogFormat},
+    daemon, process,
+};
+use tracing_subscriber::EnvFilter;
+
+const EXAMPLES: &str = "Examples:
+  firn-participant --config /etc/firn/participant.toml
+  firn-participant --config /etc/firn/participant.toml accept plan.cbor --fingerprint 3f9c…";
+
+/// Holds one signing share and decides for itself what it signs.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES)]
+struct Arguments {
+    /// The configuration, TOML.
+    #[arg(
+        long,
+        value_name = "FILE",
+        global = true,
+        default_value = "participant.toml"
+    )]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Accept a plan on this machine, after comparing its fingerprint.
+    #[command(
+        after_help = "Example:\n  firn-participant --config participant.toml accept plan.cbor --fingerprint 3f9c…"
+    )]
+    Accept {
+        /// The endorsed plan.
+        plan: PathBuf,
+        /// The plan's fingerprint as the operators read it out: its digest, 64 hexadecimal digits.
+        #[arg(long, value_name = "HEX")]
+        fingerprint: String,
+        /// Print one JSON object instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // Before anything secret is read.
+    if let Err(error) = process::harden() {
+        return fail(error.code(), &error, error.advice());
+    }
+    let config = match Config::load(&arguments.config) {
+        Ok(config) => config,
+        Err(error) => return fail(error.code(), &error, error.advice()),
+    };
+    match arguments.command {
+        Some(Action::Accept {
+            plan,
+            fingerprint,
+            json,
+        }) => match accept::accept(&config, &plan, &fingerprint) {
+            Ok(accepted) => {
+                say(&accepted.to_text(json));
+                ExitCode::SUCCESS
+            }
+            Err(error) => fail(error.code(), &error, error.advice()),
+        },
+        None => run(config),
+    }
+}
+
+fn run(config: Config) -> ExitCode {
+    start_log(config.log);
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return fail("runtime_failed", &error, "Look at the system's limits."),
+    };
+    let build = match process::build_digest() {
+        Ok(build) => build,
+        Err(error) => return fail(error.code(), &error, error.advice()),
+    };
+    match runtime.block_on(daemon::run(config, build, asked_to_stop())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(code = error.code(), advice = error.advice(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn asked_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        tracing::error!("signals cannot be heard; stopping");
+        return;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+fn start_log(format: LogFormat) {
+    let filter = EnvFilter::try_from_env("FIRN_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    match format {
+        LogFormat::Human => log.with_ansi(terminal).init(),
+        LogFormat::Json => log.json().init(),
+        LogFormat::Auto if terminal => log.init(),
+        LogFormat::Auto => log.json().init(),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the answer of a command")]
+fn say(text: &str) {
+    println!("{text}");
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "the error of a command, before there is a log"
+)]
+fn fail(code: &str, error: &dyn std::fmt::Display, advice: &str) -> ExitCode {
+    eprintln!("error[{code}]: {error}\n  what to do: {advice}");
+    ExitCode::FAILURE
+}

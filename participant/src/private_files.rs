@@ -429,7 +429,7 @@ mod tests {
             read_private(&path, 9).unwrap().unwrap().as_slice(),
             b"second"
         );
-        assert_eq!(names(folder.path()).unwrap(), [path.clone()]);
+        assert_eq!(names(folder.path()).unwrap(), std::slice::from_ref(&path));
         destroy(&path).unwrap();
         destroy(&path).unwrap();
         assert!(names(folder.path()).unwrap().is_empty());

@@ -120,7 +120,7 @@ mod tests {
     }
 
     fn at(ms: u64) -> UnixMillis {
-        UnixMillis::new(1_000_000 + ms)
+        UnixMillis::new(1_000_000).plus(ms)
     }
 
     #[test]

@@ -112,6 +112,7 @@ fn key_documents() -> KeyDocuments {
 
 fn place() -> (TempDir, Documents) {
     let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
     let documents = Documents::open(folder.path()).unwrap();
     (folder, documents)
 }
@@ -234,7 +235,7 @@ fn never_gives_other_content_after_a_flipped_bit_or_a_cut() {
             Err(error) => assert_eq!(error.code(), "document_damaged", "byte {byte}"),
         }
     }
-    for length in 0..bytes.len() {
+    for length in (0..bytes.len()).step_by(7) {
         fs::write(&path, &bytes[..length]).unwrap();
         let error = documents.key_documents(digest).unwrap_err();
         assert_eq!(error.code(), "document_damaged", "{length}");

@@ -79,16 +79,18 @@ pub struct JudgedProof {
 ///
 /// # Errors
 /// The first gate that is shut.
-pub fn judge_request(
+pub fn judge_request<K: AsRef<KeyInUse>>(
     open: &SignOpen,
-    key: &KeyInUse,
+    key: impl FnOnce(KeyId) -> Result<K, Reject>,
     authorities: &Authorities,
     now: UnixMillis,
     skew_ms: u64,
-) -> Result<JudgedRequest, Reject> {
+) -> Result<(K, JudgedRequest), Reject> {
+    let (header, coordinator) = verify_header(&open.header, authorities)?;
+    let found = key(header.key_id)?;
+    let key = found.as_ref();
     let sharing = &key.sharing;
     let certified = sharing.certified();
-    let (header, coordinator) = verify_header(&open.header, authorities)?;
     let Subject::Request(subject) = header.subject.clone() else {
         return Err(Reject::UnexpectedMessage);
     };
@@ -134,7 +136,7 @@ pub fn judge_request(
     };
     let others = certified.plan().roster.len().saturating_sub(members.len());
     let at_once = others.saturating_add(1);
-    Ok(JudgedRequest {
+    let judged = JudgedRequest {
         judged: Judged {
             session,
             members,
@@ -153,7 +155,23 @@ pub fn judge_request(
             policy: sharing.policy_digest(),
             grant,
         },
-    })
+    };
+    Ok((found, judged))
+}
+
+impl ReceiptTerms {
+    /// The grant once more, when the share is about to leave: withholding a package keeps no
+    /// permission alive.
+    ///
+    /// # Errors
+    /// [`Reject::GrantExpired`].
+    pub fn still_granted(&self, now: UnixMillis, skew_ms: u64) -> Result<(), Reject> {
+        if now < self.grant.expires.plus(skew_ms) {
+            Ok(())
+        } else {
+            Err(Reject::GrantExpired)
+        }
+    }
 }
 
 /// Judges the opening of a proof of life. Its authority is the plan that made the sharing.

@@ -7,7 +7,7 @@ use firn_protocol::{
     codec::List,
     documents::{Checkpoint, Completed, InputSignature, Outcome, Receipt, SignedCheckpoint},
     envelope::{Envelope, Verified},
-    ids::{Identifier, MessageDigest, PackageDigest, SignatureShare, UnixMillis},
+    ids::{Identifier, PackageDigest, SignatureShare, UnixMillis},
     keys::IdentityKey,
     merkle::{MerkleRoot, TreeSize},
     messages::{
@@ -391,10 +391,4 @@ pub(super) fn input_list(
 /// What FROST refuses although the gates let it through is our own failure.
 fn internal(_: ThresholdError) -> Reject {
     Reject::Internal
-}
-
-/// The acknowledgement of a proof of life names the signature.
-#[must_use]
-pub(crate) fn proof_digest(signature: &InputSignature) -> MessageDigest {
-    firn_protocol::messages::message_digest(signature.signature.as_bytes())
 }

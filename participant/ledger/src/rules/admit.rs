@@ -13,9 +13,9 @@ use firn_protocol::{
 
 use super::{
     body::{
-        AttemptOpened, AuthoritiesAccepted, Body, CeremonySent, CeremonyStep, Completed, Conflicted,
-        EpochRaised, Genesis, ProofOpened, Released, RequestOpened, ShareActivated, ShareCertified, SharePending,
-        Witnessed,
+        AttemptOpened, AuthoritiesAccepted, Body, CeremonySent, CeremonyStep, Completed,
+        Conflicted, EpochRaised, Genesis, ProofOpened, Released, RequestOpened, ShareActivated,
+        ShareCertified, SharePending, Witnessed,
     },
     command::{Answer, Command, Limits, OpenRequest, refuse},
     state::{KeyState, SessionPurpose, SessionStage, SessionState, ShareStage, StateError, View},
@@ -259,7 +259,11 @@ fn judge_epoch(
 }
 
 fn open_request(view: &View<'_>, limits: Limits, open: OpenRequest) -> Judgement {
-    let OpenRequest { opened, at_once, denied } = open;
+    let OpenRequest {
+        opened,
+        at_once,
+        denied,
+    } = open;
     let key = sharing(view, opened.key_id)?;
     match (key.stage, &key.active.0) {
         (ShareStage::Active, Some(active))
@@ -278,13 +282,14 @@ fn open_request(view: &View<'_>, limits: Limits, open: OpenRequest) -> Judgement
     }
     // Epoch before request: a fenced owner learns nothing of what is stored. A higher epoch is
     // recorded whatever becomes of the request.
-    let raised = judge_epoch(view, limits, opened.key_id, opened.epoch, &opened.owner)?.then(|| {
-        EpochRaised {
-            key_id: opened.key_id,
-            epoch: opened.epoch,
-            owner: opened.owner.clone(),
-        }
-    });
+    let raised =
+        judge_epoch(view, limits, opened.key_id, opened.epoch, &opened.owner)?.then(|| {
+            EpochRaised {
+                key_id: opened.key_id,
+                epoch: opened.epoch,
+                owner: opened.owner.clone(),
+            }
+        });
     let mut bodies: Vec<Body> = raised.map(Body::from).into_iter().collect();
     let answer = match judge_request(view, limits, &opened, at_once, denied)? {
         Verdict::Open => {
@@ -336,13 +341,20 @@ fn judge_request(
             return Ok(Verdict::Stored(receipt));
         }
         let run = view.run()?;
-        let alive = request.open.iter().filter(|(_, opened_in)| *opened_in == run).count();
+        let alive = request
+            .open
+            .iter()
+            .filter(|(_, opened_in)| *opened_in == run)
+            .count();
         let spent =
             request.grant == opened.grant && request.attempts >= limits.max_attempts_per_grant;
         if alive >= at_once || spent {
             return Ok(Verdict::Denied(Reject::AttemptsExhausted));
         }
-    } else if view.first_request_for(opened.key_id, opened.intent)?.is_some() {
+    } else if view
+        .first_request_for(opened.key_id, opened.intent)?
+        .is_some()
+    {
         return Ok(Verdict::Denied(Reject::IntentAlreadySigned));
     }
     Ok(denied.map_or(Verdict::Open, Verdict::Denied))

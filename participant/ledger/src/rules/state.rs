@@ -21,7 +21,7 @@ use firn_protocol::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_tuple::{Deserialize_tuple, Serialize_tuple};
 
-use super::body::{CeremonyStep, Genesis, ReceiptChunk};
+use super::body::{CeremonyStep, Genesis, ReceiptChunk, Witnessed};
 use crate::table::{MAX_VALUE_BYTES, Table, TableError};
 
 /// Why the state cannot be read or changed.
@@ -329,6 +329,25 @@ impl View<'_> {
         identity: &IdentityKey,
     ) -> Result<Option<SignedCheckpoint>, StateError> {
         self.read(&key(b'w', &[identity.as_bytes()]))
+    }
+
+    /// The latest heads witnessed of all other participants.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn all_witnessed(&self) -> Result<Vec<Witnessed>, StateError> {
+        let mut found = Vec::new();
+        self.each(b'w', |name, value| {
+            let identity = <[u8; 32]>::try_from(name).map_err(|_| Malformed::Schema)?;
+            let identity = IdentityKey::from_bytes(identity);
+            let checkpoint = codec::decode(value, MAX_VALUE_BYTES)?;
+            found.push(Witnessed {
+                identity,
+                checkpoint,
+            });
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     fn each(

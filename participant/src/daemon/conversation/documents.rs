@@ -1,0 +1,87 @@
+//! Documents that come in and go out: activation, and what a key is.
+
+use std::sync::Arc;
+
+use firn_ledger::rules::{Command, ShareActivated};
+use firn_protocol::{
+    envelope::Envelope,
+    ids::MessageDigest,
+    messages::{Deliver, KeyQuery},
+    reject::Reject,
+    sharing::ActiveSharing,
+};
+
+use super::{Conversation, Ended};
+use crate::{daemon::keys::LoadError, session::dkg::certify_command};
+
+impl Conversation {
+    /// Makes a sharing usable: all certificates, the policy, and the operators' activation, each
+    /// verified. Doing it again changes nothing.
+    pub(super) async fn activate(&mut self, deliver: Deliver) -> Result<(), Ended> {
+        let shared = Arc::clone(&self.shared);
+        let documents = deliver.documents;
+        let sharing =
+            ActiveSharing::verify(&documents, &shared.authorities, shared.authorities_digest)?;
+        let certified = sharing.certified();
+        let member = certified
+            .plan()
+            .member(&shared.speaker.identity())
+            .ok_or(Reject::NotAMember)?
+            .identifier;
+        let attempt = certified
+            .certificates()
+            .first()
+            .map(|certificate| certificate.attempt)
+            .ok_or(Reject::CertificateMismatch)?;
+        // Certificates that a crash kept away come with the activation.
+        shared
+            .documents
+            .put_plan(&documents.plan)
+            .map_err(LoadError::from)?;
+        let set = certified.certificate_set()?;
+        shared
+            .documents
+            .put_certificate_set(&set)
+            .map_err(LoadError::from)?;
+        shared.commit(certify_command(certified)?).await?;
+        shared
+            .documents
+            .put_key_documents(&documents)
+            .map_err(LoadError::from)?;
+        let activated = ShareActivated {
+            key_id: certified.key_id(),
+            share_version: certified.share_version(),
+            activation: sharing.activation_digest(),
+            certificates: certified.set_digest(),
+            policy: sharing.policy_digest(),
+            policy_version: sharing.policy().version,
+            authorities: shared.authorities_digest,
+            network: certified.plan().network,
+            first_epoch: sharing.activation().first_epoch,
+        };
+        let committed = shared.commit(Command::Activate(activated)).await?;
+        shared
+            .vault
+            .promote(certified.key_id(), certified.share_version(), attempt)
+            .map_err(LoadError::from)?;
+        let what: MessageDigest = shared.use_key(&documents)?;
+        self.acknowledge(member, what, &committed.durable).await
+    }
+
+    /// Says what a key is, to a coordinator that the Authorities name.
+    pub(super) async fn answer_key_query(
+        &mut self,
+        query: Envelope<KeyQuery>,
+    ) -> Result<(), Ended> {
+        let shared = Arc::clone(&self.shared);
+        let keys = shared
+            .authorities
+            .coordinators
+            .iter()
+            .map(|holder| &holder.key);
+        let query = query.verify_any(keys)?;
+        let key = shared.key(query.key_id)?;
+        let documents = key.documents.clone().ok_or(Reject::ShareNotActive)?;
+        self.send(documents).await
+    }
+}

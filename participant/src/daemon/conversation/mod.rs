@@ -1,0 +1,171 @@
+//! One stream that a coordinator opened: its first message says what it is about. Whatever is
+//! refused is answered with a signed refusal, recorded within bounds, and ends the stream.
+
+mod dkg;
+mod documents;
+mod sign;
+
+use std::sync::Arc;
+
+use firn_ledger::rules::{Command, SessionEnded};
+use firn_protocol::{
+    codec::{self, Maybe},
+    ids::{MessageDigest, RequestId, SessionId},
+    limits,
+    messages::{FromMember, Refusal, ToMember, message_digest},
+    names::SpiffeId,
+    reject::{Class, Reject},
+};
+use firn_transport::{FrameReceiver, FrameSender, TransportError};
+
+use super::shared::Shared;
+use crate::session::Refusing;
+
+/// After which time a busy participant may be asked again.
+const RETRY_AFTER_MS: u32 = 250;
+
+/// A conversation under way.
+struct Conversation {
+    shared: Arc<Shared>,
+    peer: SpiffeId,
+    sender: FrameSender,
+    receiver: FrameReceiver,
+    /// The message that is being judged.
+    about: MessageDigest,
+    session: Option<SessionId>,
+    request_id: Option<RequestId>,
+    /// Whether the session is open in the ledger.
+    open: bool,
+}
+
+/// How a conversation ends early.
+enum Ended {
+    /// Something was refused.
+    Refused(Refusing),
+    /// The stream is gone: nobody is there to be told.
+    Gone(TransportError),
+    /// The coordinator ended the stream.
+    Finished,
+}
+
+impl<E: Into<Refusing>> From<E> for Ended {
+    fn from(error: E) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+/// Holds one conversation from its first message to its end.
+pub(super) async fn hold(
+    shared: Arc<Shared>,
+    peer: SpiffeId,
+    sender: FrameSender,
+    receiver: FrameReceiver,
+) {
+    let mut conversation = Conversation {
+        shared,
+        peer,
+        sender,
+        receiver,
+        about: message_digest(&[]),
+        session: None,
+        request_id: None,
+        open: false,
+    };
+    let ended = match conversation.converse().await {
+        Ok(()) => Ended::Finished,
+        Err(ended) => ended,
+    };
+    conversation.end(ended).await;
+}
+
+impl Conversation {
+    async fn converse(&mut self) -> Result<(), Ended> {
+        let first = self.receive(limits::MAX_OPEN).await?;
+        match first {
+            ToMember::SignOpen(open) => self.sign(open).await,
+            ToMember::ProofOpen(open) => self.prove_life(open).await,
+            ToMember::DkgOpen(open) => self.make_key(open).await,
+            ToMember::Deliver(deliver) => self.activate(deliver).await,
+            ToMember::KeyQuery(query) => self.answer_key_query(query).await,
+            ToMember::Package(_)
+            | ToMember::Final(_)
+            | ToMember::DkgRound1Set(_)
+            | ToMember::Delivery(_)
+            | ToMember::CertificateSet(_) => Err(Reject::UnexpectedMessage.into()),
+        }
+    }
+
+    /// The next message, within the step's time.
+    async fn receive(&mut self, limit: usize) -> Result<ToMember, Ended> {
+        let waited =
+            tokio::time::timeout(self.shared.step_timeout(), self.receiver.receive(limit)).await;
+        let bytes = match waited {
+            Err(_) => return Err(Reject::Deadline.into()),
+            Ok(Err(TransportError::FrameTooLarge { .. })) => return Err(Reject::TooLarge.into()),
+            Ok(Err(error)) => return Err(Ended::Gone(error)),
+            Ok(Ok(None)) => return Err(Ended::Finished),
+            Ok(Ok(Some(bytes))) => bytes,
+        };
+        self.about = message_digest(&bytes);
+        Ok(codec::decode(&bytes, limit)?)
+    }
+
+    async fn send(&mut self, message: impl Into<FromMember>) -> Result<(), Ended> {
+        let bytes = codec::encode(&message.into())?;
+        self.sender.send(&bytes).await.map_err(Ended::Gone)
+    }
+
+    /// Says no where there is somebody to hear it, and closes the session.
+    async fn end(mut self, ended: Ended) {
+        let refusing = match ended {
+            Ended::Refused(refusing) => Some(refusing),
+            Ended::Gone(error) => {
+                tracing::debug!(code = error.code(), "a stream ended: {error}");
+                None
+            }
+            Ended::Finished => None,
+        };
+        if let (true, Some(session)) = (self.open, self.session) {
+            let code = refusing.map_or(Reject::SessionFailed, |refusing| refusing.code);
+            let ended = SessionEnded { session, code };
+            if let Err(code) = self.shared.commit(Command::End(ended)).await {
+                tracing::warn!(
+                    code = code.name(),
+                    "the end of a session could not be recorded"
+                );
+            }
+        }
+        if let Some(refusing) = refusing {
+            self.refuse(refusing).await;
+        }
+        self.sender.finish();
+    }
+
+    async fn refuse(&mut self, refusing: Refusing) {
+        let code = refusing.code;
+        tracing::info!(
+            peer = %self.peer,
+            code = code.name(),
+            session_id = self.session.map(tracing::field::display),
+            request_id = self.request_id.map(tracing::field::display),
+            culprit = refusing.culprit.map(tracing::field::display),
+            "refused"
+        );
+        self.shared.note_refusal(&self.peer, code, self.about).await;
+        let refusal = Refusal {
+            about: self.about,
+            session: Maybe(self.session),
+            request_id: Maybe(self.request_id),
+            code,
+            culprit: Maybe(refusing.culprit),
+            retry_after_ms: Maybe((code.class() == Class::Busy).then_some(RETRY_AFTER_MS)),
+            time: self.shared.now(),
+        };
+        let Ok(refusal) = self.shared.speaker.sign(&refusal) else {
+            return;
+        };
+        if let Err(Ended::Gone(error)) = self.send(refusal).await {
+            tracing::debug!(code = error.code(), "a refusal was not heard: {error}");
+        }
+    }
+}

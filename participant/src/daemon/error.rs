@@ -1,0 +1,110 @@
+//! Why a participant does not start, or stops.
+
+use firn_protocol::{names::SpiffeId, reject::Reject};
+use firn_transport::TransportError;
+
+use crate::{
+    documents::DocumentError, identity::IdentityError, private_files::FileError,
+    process::ProcessError, store::StoreError, vault::VaultError,
+};
+
+/// Why a participant does not start, or stops.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// Identity key or Authorities.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The data folder.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Documents.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// The vault.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The ledger.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// TLS or the network.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The process.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The certificate has another name than the configuration.
+    #[error("the certificate is for {certificate}, the configuration for {config}")]
+    OtherName {
+        /// In the certificate.
+        certificate: SpiffeId,
+        /// In the configuration.
+        config: SpiffeId,
+    },
+    /// The ledger refuses its first records.
+    #[error("the ledger refuses to go on: {0}")]
+    Refused(Reject),
+    /// The ledger is another participant's.
+    #[error("the ledger belongs to another identity key")]
+    OtherLedger,
+    /// The ledger's thread has ended.
+    #[error("the ledger has stopped")]
+    LedgerStopped,
+    /// The documents of a key do not verify any more.
+    #[error("the documents of key {key} do not verify: {code}")]
+    KeyDocuments {
+        /// Which key.
+        key: String,
+        /// What is wrong.
+        code: Reject,
+    },
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes")]
+    Randomness,
+    /// Something that a build rules out.
+    #[error("the participant cannot describe itself")]
+    Start,
+}
+
+impl DaemonError {
+    /// The stable code of the reason.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Identity(error) => error.code(),
+            Self::File(error) => error.code(),
+            Self::Document(error) => error.code(),
+            Self::Vault(error) => error.code(),
+            Self::Store(error) => error.code(),
+            Self::Transport(error) => error.code(),
+            Self::Process(error) => error.code(),
+            Self::Refused(code) | Self::KeyDocuments { code, .. } => code.name(),
+            Self::OtherName { .. } => "certificate_other_name",
+            Self::OtherLedger => "ledger_other_identity",
+            Self::LedgerStopped => "ledger_stopped",
+            Self::Randomness => "no_randomness",
+            Self::Start => "internal",
+        }
+    }
+
+    /// What an operator can do about it.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Identity(error) => error.advice(),
+            Self::File(error) => error.advice(),
+            Self::Document(error) => error.advice(),
+            Self::Vault(error) => error.advice(),
+            Self::Store(error) => error.advice(),
+            Self::Transport(error) => error.advice(),
+            Self::Process(error) => error.advice(),
+            Self::Refused(code) | Self::KeyDocuments { code, .. } => code.advice(),
+            Self::OtherName { .. } => {
+                "Use the certificate that was issued for this participant, or correct `name`."
+            }
+            Self::OtherLedger => "Use the identity key and the data folder that belong together.",
+            Self::LedgerStopped => "Look further up in the log for why, and at the disk.",
+            Self::Randomness => "Check that the sandbox allows getrandom(2).",
+            Self::Start => "Report this defect.",
+        }
+    }
+}

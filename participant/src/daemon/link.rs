@@ -1,0 +1,199 @@
+//! The connection to one coordinator: dialled, kept, and dialled again with growing patience. The
+//! participant has no inbound port.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use firn_protocol::{
+    codec,
+    envelope::Envelope,
+    ids::Nonce,
+    limits,
+    messages::{Hello, Welcome},
+    reject::Reject,
+};
+use firn_transport::{Connection, Dialer, TransportError};
+use tokio::{sync::watch, task::JoinSet};
+
+use super::{conversation, shared::Shared};
+use crate::config::CoordinatorConfig;
+
+/// The first wait before dialling again; it doubles up to the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Conversations at once with one coordinator; the transport allows no more streams.
+const MAX_CONVERSATIONS: usize = 64;
+
+/// One coordinator's link.
+pub(super) struct Link {
+    shared: Arc<Shared>,
+    dialer: Arc<Dialer>,
+    coordinator: CoordinatorConfig,
+    stopped: watch::Receiver<bool>,
+}
+
+/// Why a link is not up.
+#[derive(Debug, thiserror::Error)]
+enum LinkError {
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    #[error("the coordinator's welcome is refused: {0}")]
+    Welcome(Reject),
+    #[error("the address cannot be resolved: {0}")]
+    Address(std::io::Error),
+}
+
+impl LinkError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Transport(error) => error.code(),
+            Self::Welcome(code) => code.name(),
+            Self::Address(_) => "address_unresolved",
+        }
+    }
+
+    fn advice(&self) -> &'static str {
+        match self {
+            Self::Transport(error) => error.advice(),
+            Self::Welcome(code) => code.advice(),
+            Self::Address(_) => "Check the coordinator's address and the resolver.",
+        }
+    }
+}
+
+impl Link {
+    pub(super) const fn new(
+        shared: Arc<Shared>,
+        dialer: Arc<Dialer>,
+        coordinator: CoordinatorConfig,
+        stopped: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            shared,
+            dialer,
+            coordinator,
+            stopped,
+        }
+    }
+
+    /// Keeps the link up until the process stops.
+    pub(super) async fn run(mut self) {
+        let mut wait = FIRST_WAIT;
+        loop {
+            let mut stopped = self.stopped.clone();
+            tokio::select! {
+                biased;
+                () = until_stopped(&mut stopped) => return,
+                dialled = self.dial() => match dialled {
+                    Ok(connection) => {
+                        wait = FIRST_WAIT;
+                        tracing::info!(coordinator = %self.coordinator.name, "connected");
+                        self.serve(&connection).await;
+                    }
+                    Err(error) => tracing::warn!(
+                        coordinator = %self.coordinator.name,
+                        code = error.code(),
+                        advice = error.advice(),
+                        "not connected: {error}"
+                    ),
+                },
+            }
+            let stopping = until_stopped(&mut self.stopped);
+            if tokio::time::timeout(wait, stopping).await.is_ok() {
+                return;
+            }
+            wait = wait.saturating_mul(2).min(LONGEST_WAIT);
+        }
+    }
+
+    async fn dial(&self) -> Result<Connection, LinkError> {
+        let address = self.resolve().await?;
+        let (hello, nonce) = self.hello().map_err(LinkError::Welcome)?;
+        let (connection, welcome) = self
+            .dialer
+            .connect(address, &self.coordinator.name, &hello)
+            .await?;
+        self.check_welcome(welcome, nonce)
+            .map_err(LinkError::Welcome)?;
+        Ok(connection)
+    }
+
+    async fn resolve(&self) -> Result<SocketAddr, LinkError> {
+        let address = &self.coordinator.address;
+        let mut found = tokio::net::lookup_host((address.host(), address.port()))
+            .await
+            .map_err(LinkError::Address)?;
+        let nothing = || LinkError::Address(std::io::ErrorKind::NotFound.into());
+        // The socket is of IPv4, as far as coordinators are addressed by it.
+        found.find(SocketAddr::is_ipv4).ok_or_else(nothing)
+    }
+
+    fn hello(&self) -> Result<(Vec<u8>, Nonce), Reject> {
+        let mut nonce = [0; 32];
+        getrandom::fill(&mut nonce).map_err(|_| Reject::Internal)?;
+        let nonce = Nonce::from_bytes(nonce);
+        let hello = self.shared.speaker.sign(&Hello {
+            from: self.shared.name.clone(),
+            to: self.coordinator.name.clone(),
+            nonce,
+            software: self.shared.own.software.clone(),
+            build: self.shared.own.build,
+            time: self.shared.now(),
+        })?;
+        Ok((codec::encode(&hello)?, nonce))
+    }
+
+    fn check_welcome(&self, bytes: Vec<u8>, nonce: Nonce) -> Result<(), Reject> {
+        let key = self
+            .shared
+            .authorities
+            .coordinator(&self.coordinator.name)
+            .ok_or(Reject::UnknownCoordinator)?;
+        let envelope: Envelope<Welcome> = codec::decode(&bytes, limits::MAX_HELLO)?;
+        let welcome = envelope.verify(key)?;
+        let meant = welcome.from == self.coordinator.name
+            && welcome.to == self.shared.name
+            && welcome.nonce == nonce;
+        if meant {
+            Ok(())
+        } else {
+            Err(Reject::SessionMismatch)
+        }
+    }
+
+    /// Serves streams until the connection ends, or the process stops and the last conversation with
+    /// it.
+    async fn serve(&mut self, connection: &Connection) {
+        let mut conversations = JoinSet::new();
+        loop {
+            while conversations.try_join_next().is_some() {}
+            let room = conversations.len() < MAX_CONVERSATIONS;
+            tokio::select! {
+                biased;
+                () = until_stopped(&mut self.stopped) => break,
+                Some(_) = conversations.join_next(), if !room => {}
+                stream = connection.accept_stream(), if room => match stream {
+                    Ok((sender, receiver)) => {
+                        let shared = Arc::clone(&self.shared);
+                        let peer = self.coordinator.name.clone();
+                        conversations
+                            .spawn(conversation::hold(shared, peer, sender, receiver));
+                    }
+                    Err(error) => {
+                        tracing::info!(
+                            coordinator = %self.coordinator.name,
+                            code = error.code(),
+                            "disconnected"
+                        );
+                        break;
+                    }
+                },
+            }
+        }
+        while conversations.join_next().await.is_some() {}
+    }
+}
+
+/// Ready once the process is asked to stop. A plain future, since the channel's own keeps a lock.
+async fn until_stopped(stopped: &mut watch::Receiver<bool>) {
+    drop(stopped.wait_for(|stopped| *stopped).await);
+}
