@@ -1,0 +1,60 @@
+//! `firn ledger check`: reads a ledger at rest from its first record to its last, and changes nothing.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::{
+    error::{Error, Exit},
+    ledger::{self, Checked},
+    output::Output,
+};
+
+#[derive(Serialize)]
+struct Report {
+    folder: String,
+    size: u64,
+    root: String,
+    last_time_ms: Option<u64>,
+    is_sound: bool,
+    findings: Vec<String>,
+}
+
+pub(super) fn check(folder: &Path, output: &Output) -> Result<Exit, Error> {
+    let Checked { folder, report } = ledger::check(folder)?;
+    let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    let is_sound = report.is_sound();
+    let report = Report {
+        folder: folder.display().to_string(),
+        size: report.head.size.leaves(),
+        root: hex::encode(report.head.root.as_bytes()),
+        last_time_ms: report.last_time.map(firn_protocol::ids::UnixMillis::value),
+        is_sound,
+        findings,
+    };
+    if !output.is_json() {
+        show(&report, *output);
+    }
+    output.object(&report)?;
+    Ok(if is_sound { Exit::Done } else { Exit::Refused })
+}
+
+fn show(report: &Report, output: Output) {
+    let time = report
+        .last_time_ms
+        .map_or_else(|| "none".to_owned(), |time| format!("{time} ms since 1970"));
+    output.say(format_args!("Ledger     {}", report.folder));
+    output.say(format_args!("Records    {}", report.size));
+    output.say(format_args!("Root       {}", report.root));
+    output.say(format_args!("Last time  {time}"));
+    for finding in &report.findings {
+        output.say(format_args!("Found      {finding}"));
+    }
+    if report.is_sound {
+        output.say("Sound: every record follows from the one before it.");
+    } else {
+        output
+            .say("Damaged: nothing from there on is believed, and a participant refuses to start.");
+        output.say("Keep the folder as it is; restore nothing over it before you know why.");
+    }
+}

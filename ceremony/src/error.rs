@@ -1,0 +1,327 @@
+//! Why a command failed: the stable code, what to do next, and the exit code that scripts go by.
+
+use std::{io, path::PathBuf, process::ExitCode};
+
+use firn_protocol::{
+    bitcoin::{KeyError, PsbtError},
+    codec::Malformed,
+    envelope::EnvelopeError,
+    names::BadName,
+    reject::{Class, Reject},
+};
+use firn_transport::TransportError;
+
+/// How a command ends. The numbers are an interface: scripts decide by them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done,
+    /// Refused for good: asking the same again is useless.
+    Refused,
+    /// The command was not used as it must be.
+    Usage,
+    /// Try again, with the same request id.
+    TryAgain,
+    /// It is not known whether it was done: ask.
+    OutcomeUnknown,
+    /// The same name stands for something else already.
+    Conflict,
+}
+
+impl Exit {
+    /// The number.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Refused => 1,
+            Self::Usage => 2,
+            Self::TryAgain => 3,
+            Self::OutcomeUnknown => 4,
+            Self::Conflict => 5,
+        }
+    }
+
+    /// How a command ends that was refused with this code.
+    #[must_use]
+    pub const fn of(code: Reject) -> Self {
+        if matches!(
+            code,
+            Reject::RequestConflict | Reject::IntentAlreadySigned | Reject::EpochOwnerConflict
+        ) {
+            return Self::Conflict;
+        }
+        if matches!(
+            code,
+            Reject::SessionSeen | Reject::AttemptsExhausted | Reject::GrantNotYetValid
+        ) {
+            return Self::TryAgain;
+        }
+        match code.class() {
+            Class::Malformed | Class::Unauthorised | Class::Replayed | Class::Policy => {
+                Self::Refused
+            }
+            Class::OutOfOrder | Class::Busy | Class::Internal => Self::TryAgain,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.number())
+    }
+}
+
+/// Everything that can go wrong in a command.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or folder cannot be used.
+    #[error("{doing} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A folder that must be new or empty is not.
+    #[error("{} is not empty", path.display())]
+    FolderNotEmpty {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A file does not hold what it must.
+    #[error("{} does not hold {what}", path.display())]
+    BadFile {
+        /// Which.
+        path: PathBuf,
+        /// What it must hold.
+        what: &'static str,
+    },
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes")]
+    Randomness,
+    /// Standard output cannot be written.
+    #[error("the standard output cannot be written")]
+    Write,
+    /// A certificate or key cannot be made.
+    #[error("a certificate cannot be issued: {0}")]
+    Issue(#[from] rcgen::Error),
+    /// A name is not one.
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// A value that the command was given is out of bounds.
+    #[error("{what}")]
+    Usage {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A document cannot be written.
+    #[error("a document cannot be written: {0}")]
+    Document(#[from] Malformed),
+    /// A document cannot be signed.
+    #[error("a document cannot be signed: {0}")]
+    Endorse(#[from] EnvelopeError),
+    /// A payment cannot be put together.
+    #[error("the payment cannot be put together: {0}")]
+    Payment(#[from] PsbtError),
+    /// A key has no such child.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// There is no connection, or it was lost before the request was sent.
+    #[error("{doing}: {source}")]
+    Transport {
+        /// What was tried.
+        doing: &'static str,
+        /// Why it failed.
+        source: TransportError,
+    },
+    /// The connection was lost after the request was sent.
+    #[error("{doing}: sent, but no answer came: {reason}")]
+    OutcomeUnknown {
+        /// What was asked for.
+        doing: &'static str,
+        /// Why there is no answer.
+        reason: String,
+    },
+    /// Somebody said no.
+    #[error("{doing}: refused: {}{}", code.meaning(), said(.detail))]
+    Refused {
+        /// What was asked for.
+        doing: &'static str,
+        /// The reason.
+        code: Reject,
+        /// Who, which step, or whatever else is known; may be empty.
+        detail: String,
+    },
+    /// What came back does not verify.
+    #[error("{what} does not verify: {}", code.meaning())]
+    Unverified {
+        /// What came back.
+        what: &'static str,
+        /// Which rule it breaks.
+        code: Reject,
+    },
+    /// A process of the demo could not be started, or ended.
+    #[error("{name}: {reason}")]
+    Process {
+        /// Which.
+        name: String,
+        /// What happened.
+        reason: String,
+    },
+    /// Something that must happen did not happen in time.
+    #[error("{waiting_for} did not happen within {seconds} s")]
+    Deadline {
+        /// What.
+        waiting_for: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// Somebody stopped the command.
+    #[error("interrupted; every process that was started has been stopped")]
+    Interrupted,
+    /// Some verdicts of a finished run do not hold.
+    #[error("did not hold: {}", failed.join("; "))]
+    NotHeld {
+        /// Which.
+        failed: Vec<String>,
+    },
+}
+
+fn said(detail: &str) -> String {
+    if detail.is_empty() {
+        String::new()
+    } else {
+        format!(" ({detail})")
+    }
+}
+
+impl Error {
+    /// A system error, with what was being done and on what.
+    pub(crate) fn file(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File {
+            doing,
+            path,
+            source,
+        }
+    }
+
+    /// A transport error before anything was sent.
+    pub(crate) fn transport(doing: &'static str) -> impl FnOnce(TransportError) -> Self {
+        move |source| Self::Transport { doing, source }
+    }
+
+    /// What came back breaks a rule.
+    pub(crate) fn unverified(what: &'static str) -> impl FnOnce(Reject) -> Self {
+        move |code| Self::Unverified { what, code }
+    }
+
+    /// The stable code of the reason.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "file",
+            Self::FolderNotEmpty { .. } => "folder_not_empty",
+            Self::BadFile { .. } => "bad_file",
+            Self::Randomness => "no_randomness",
+            Self::Write => "output",
+            Self::Issue(_) => "certificate_not_issued",
+            Self::Name(_) => "bad_name",
+            Self::Usage { .. } => "usage",
+            Self::Document(_) | Self::Endorse(_) => "document",
+            Self::Payment(_) | Self::Key(_) => "payment",
+            Self::Transport { source, .. } => source.code(),
+            Self::OutcomeUnknown { .. } => "outcome_unknown",
+            Self::Refused { code, .. } | Self::Unverified { code, .. } => code.name(),
+            Self::Process { .. } => "process",
+            Self::Deadline { .. } => "deadline",
+            Self::Interrupted => "interrupted",
+            Self::NotHeld { .. } => "not_held",
+        }
+    }
+
+    /// What a person does next.
+    #[must_use]
+    pub const fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::FolderNotEmpty { .. } => Some("name a folder that is empty or not there yet"),
+            Self::Transport { source, .. } => Some(source.advice()),
+            Self::OutcomeUnknown { .. } => Some("ask again with the same request id: it is safe"),
+            Self::Refused { code, .. } => Some(code.advice()),
+            Self::Unverified { .. } => Some("keep what came back as evidence, and do not use it"),
+            Self::Process { .. } => Some("read the process's log in its own folder"),
+            Self::Deadline { .. } => Some("read the logs in the folders of the processes"),
+            Self::File { .. }
+            | Self::BadFile { .. }
+            | Self::Randomness
+            | Self::Write
+            | Self::Issue(_)
+            | Self::Name(_)
+            | Self::Usage { .. }
+            | Self::Document(_)
+            | Self::Endorse(_)
+            | Self::Payment(_)
+            | Self::Key(_)
+            | Self::Interrupted
+            | Self::NotHeld { .. } => None,
+        }
+    }
+
+    /// How the command ends.
+    #[must_use]
+    pub const fn exit(&self) -> Exit {
+        match self {
+            Self::Usage { .. } | Self::Name(_) | Self::FolderNotEmpty { .. } => Exit::Usage,
+            Self::Transport { .. } | Self::Deadline { .. } => Exit::TryAgain,
+            Self::OutcomeUnknown { .. } => Exit::OutcomeUnknown,
+            Self::Refused { code, .. } => Exit::of(*code),
+            Self::File { .. }
+            | Self::BadFile { .. }
+            | Self::Randomness
+            | Self::Write
+            | Self::Issue(_)
+            | Self::Document(_)
+            | Self::Endorse(_)
+            | Self::Payment(_)
+            | Self::Key(_)
+            | Self::Unverified { .. }
+            | Self::Process { .. }
+            | Self::Interrupted
+            | Self::NotHeld { .. } => Exit::Refused,
+        }
+    }
+
+    /// Whether the command has said it in its own object already.
+    pub(crate) const fn is_reported(&self) -> bool {
+        matches!(self, Self::NotHeld { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use firn_protocol::reject::Reject;
+
+    use super::Exit;
+
+    #[test]
+    fn scripts_are_told_whether_asking_again_helps() {
+        for (code, exit) in [
+            (Reject::RequestConflict, 5),
+            (Reject::QuorumUnavailable, 3),
+            (Reject::Busy, 3),
+            (Reject::Deadline, 3),
+            (Reject::AttemptsExhausted, 3),
+            (Reject::StaleEpoch, 1),
+            (Reject::PolicyFee, 1),
+            (Reject::PsbtMalformed, 1),
+        ] {
+            assert_eq!(Exit::of(code).number(), exit, "{code}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Checks what sessions leave behind, from files alone. It decides whether the evidence proves what it
+//! claims, and believes no machine that took part.
+
+mod ceremony;
+mod round;
+mod signing;
+
+pub use ceremony::{CheckedCeremony, check_ceremony};
+pub use signing::{CheckedSigning, SigningTerms, check_signed};
