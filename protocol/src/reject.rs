@@ -179,6 +179,18 @@ impl From<EnvelopeError> for Reject {
     }
 }
 
+impl EnvelopeError {
+    /// The code, where a signer that does not count has a name of its own.
+    #[must_use]
+    pub fn or_unknown(self, unknown: Reject) -> Reject {
+        if self == Self::UnknownSigner {
+            unknown
+        } else {
+            self.into()
+        }
+    }
+}
+
 impl std::error::Error for Reject {}
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::{
     envelope::{Approved, Envelope, Verified},
     ids::{
         ActivationDigest, AuthoritiesDigest, CertificateSetDigest, Identifier, KeyId, PlanDigest,
-        PolicyDigest, ShareVersion,
+        PolicyDigest, SessionId, ShareVersion,
     },
     messages::{CertificateSet, KeyDocuments},
     reject::Reject,
@@ -111,6 +111,18 @@ impl CertifiedSharing {
     #[must_use]
     pub fn share_version(&self) -> ShareVersion {
         self.plan.share_version()
+    }
+
+    /// The attempt of the ceremony that made it.
+    ///
+    /// # Errors
+    /// Never: a roster has members.
+    pub fn attempt(&self) -> Result<SessionId, Reject> {
+        let first = self
+            .certificates
+            .first()
+            .ok_or(Reject::CertificateMismatch)?;
+        Ok(first.attempt)
     }
 
     /// The members' certificates, ascending.

@@ -182,7 +182,25 @@ impl From<PsbtError> for Reject {
             | PsbtError::AlreadySigned(_)
             | PsbtError::DuplicateInput(_) => Self::PsbtInconsistent,
             PsbtError::TooLarge => Self::TooLarge,
-            _ => Self::PsbtMalformed,
+            PsbtError::BadMagic
+            | PsbtError::Truncated
+            | PsbtError::TrailingBytes
+            | PsbtError::NonMinimalCompactSize(_)
+            | PsbtError::TooManyFields
+            | PsbtError::DuplicateKey { .. }
+            | PsbtError::UnsupportedVersion(_)
+            | PsbtError::FieldOfOtherVersion { .. }
+            | PsbtError::MissingField { .. }
+            | PsbtError::WrongKeyLength { .. }
+            | PsbtError::WrongValue { .. }
+            | PsbtError::Transaction(_)
+            | PsbtError::PreviousTransaction { .. }
+            | PsbtError::RequiredLockTimeOutOfRange(_)
+            | PsbtError::ConflictingLockTimes
+            | PsbtError::NoSuchInput(_)
+            | PsbtError::NotTaproot(_)
+            | PsbtError::SighashTypeMismatch(_)
+            | PsbtError::NotSigned(_) => Self::PsbtMalformed,
         }
     }
 }

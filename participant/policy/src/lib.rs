@@ -195,7 +195,11 @@ fn check_sighash(allow_all: bool, summary: &Summary, found: &mut Vec<Violation>)
         let allowed = match own.sighash_type {
             SighashType::Default => true,
             SighashType::All => allow_all,
-            _ => false,
+            SighashType::None
+            | SighashType::Single
+            | SighashType::AllAnyoneCanPay
+            | SighashType::NoneAnyoneCanPay
+            | SighashType::SingleAnyoneCanPay => false,
         };
         if !allowed {
             let detail = format!("input {} asks for another signature type", own.index);
@@ -214,4 +218,5 @@ fn check_foreign_inputs(summary: &Summary, found: &mut Vec<Violation>) {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "small numbers of a test")]
 mod tests;

@@ -107,11 +107,7 @@ impl Shared {
     /// Holds a sharing that is certified and not active: proofs of life may be made with it.
     pub(super) fn hold_certified(&self, certified: CertifiedSharing) -> Result<(), LoadError> {
         let member = self.place(&certified)?;
-        let attempt = certified
-            .certificates()
-            .first()
-            .map(|certificate| certificate.attempt);
-        let attempt = attempt.ok_or(Reject::CertificateMismatch)?;
+        let attempt = certified.attempt()?;
         let opened =
             self.vault
                 .load_pending(certified.key_id(), certified.share_version(), attempt)?;

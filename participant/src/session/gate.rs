@@ -205,16 +205,13 @@ pub fn judge_proof(
         &members,
         &header.nonce,
     )?;
-    let attempt = certified
-        .certificates()
-        .first()
-        .map(|certificate| certificate.attempt);
+    let attempt = certified.attempt()?;
     let session = header.session_id();
     let command = Command::OpenProof(ProofOpened {
         session,
         key_id: header.key_id,
         share_version: header.share_version,
-        attempt: attempt.ok_or(Reject::CertificateMismatch)?,
+        attempt,
         coordinator: header.coordinator.clone(),
         members: List::new(members.clone()).ok_or(Reject::SessionMembers)?,
     });
@@ -239,10 +236,7 @@ pub(super) fn verify_header(
     let header = header
         .clone()
         .verify_any(keys)
-        .map_err(|error| match Reject::from(error) {
-            Reject::UnknownSigner => Reject::UnknownCoordinator,
-            other => other,
-        })?;
+        .map_err(|error| error.or_unknown(Reject::UnknownCoordinator))?;
     let signer = *header.signer();
     if authorities.coordinator(&header.coordinator) != Some(&signer) {
         return Err(Reject::UnknownCoordinator);
@@ -289,11 +283,8 @@ fn verify_intent(
     open.intent
         .clone()
         .verify(requester)
-        .map_err(|error| match Reject::from(error) {
-            // The grant's owner and the requester are the same identity, or nothing is signed.
-            Reject::UnknownSigner => Reject::GrantOwnerMismatch,
-            other => other,
-        })
+        // The grant's owner and the requester are the same identity, or nothing is signed.
+        .map_err(|error| error.or_unknown(Reject::GrantOwnerMismatch))
 }
 
 fn understand(intent: &Intent, certified: &CertifiedSharing) -> Result<Signable, Reject> {

@@ -376,3 +376,29 @@ fn stretch(
         .map_err(VaultError::Kdf)?;
     Ok(key)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{KdfCosts, KdfPolicy};
+
+    #[test]
+    fn believes_costs_of_19_mib_to_1_gib_2_to_32_passes_1_to_16_lanes() {
+        for (memory_kib, iterations, lanes, good) in [
+            (19 << 10, 2, 1, true),
+            (1 << 20, 32, 16, true),
+            ((19 << 10) - 1, 2, 1, false),
+            ((1 << 20) + 1, 2, 1, false),
+            (64 << 10, 1, 4, false),
+            (64 << 10, 33, 4, false),
+            (64 << 10, 3, 0, false),
+            (64 << 10, 3, 17, false),
+        ] {
+            let costs = KdfCosts {
+                memory_kib,
+                iterations,
+                lanes,
+            };
+            assert_eq!(KdfPolicy::PRODUCTION.allows(costs), good, "{costs:?}");
+        }
+    }
+}

@@ -17,6 +17,8 @@ mod passphrase;
 mod share_file;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;
 
 use std::{
     fs,

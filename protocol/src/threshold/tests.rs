@@ -27,7 +27,7 @@ fn make_group(threshold: u16, count: u16, rng: &mut ChaCha20Rng) -> Group {
     let mut secrets1 = Vec::new();
     for member in &members {
         let id = frost_identifier(*member).unwrap();
-        let (secret, package) = dkg::part1(id, count, threshold, &mut FrostRng::new(rng)).unwrap();
+        let (secret, package) = dkg::part1(id, count, threshold, FrostRng::new(rng)).unwrap();
         round1.insert(id, package);
         secrets1.push((id, secret));
     }
@@ -103,9 +103,9 @@ fn sign(
 fn twenty_groups_of_either_parity_sign_for_their_addresses_and_for_themselves() {
     let mut odd_group_keys = 0;
     let mut odd_children = 0;
-    for seed in 0..20 {
-        let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let (threshold, count) = [(2, 3), (3, 5), (5, 7)][seed as usize % 3];
+    for seed in 0..20_u8 {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed.into());
+        let (threshold, count) = [(2, 3), (3, 5), (5, 7)][usize::from(seed % 3)];
         let group = make_group(threshold, count, &mut rng);
         odd_group_keys += usize::from(group.public.group_key().as_bytes()[0] == 3);
         let key = ExtendedKey::of_group(group.public.group_key()).unwrap();
@@ -116,20 +116,14 @@ fn twenty_groups_of_either_parity_sign_for_their_addresses_and_for_themselves() 
         let signers = quorum(&group, &chosen);
         for branch in 0..2 {
             let derived = key
-                .derive(Child::new(branch, seed as u32).unwrap())
+                .derive(Child::new(branch, seed.into()).unwrap())
                 .unwrap();
             odd_children += usize::from(derived.internal_key()[0] == 3);
-            let signature = sign(
-                &group,
-                &signers,
-                &[seed as u8; 32],
-                Some(&derived),
-                &mut rng,
-            );
+            let signature = sign(&group, &signers, &[seed; 32], Some(&derived), &mut rng);
             let signature = signature.expect("verified against the address's output key");
             assert!(crate::bitcoin::verify_bip340(
                 derived.output_key(),
-                &[seed as u8; 32],
+                &[seed; 32],
                 signature.as_bytes()
             ));
         }

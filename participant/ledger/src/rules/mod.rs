@@ -29,4 +29,5 @@ pub use state::{
 pub const STATE_VERSION: u32 = 1;
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "small numbers of a test")]
 mod tests;

@@ -28,11 +28,7 @@ impl Conversation {
             .member(&shared.speaker.identity())
             .ok_or(Reject::NotAMember)?
             .identifier;
-        let attempt = certified
-            .certificates()
-            .first()
-            .map(|certificate| certificate.attempt)
-            .ok_or(Reject::CertificateMismatch)?;
+        let attempt = certified.attempt()?;
         // Certificates that a crash kept away come with the activation.
         shared
             .documents

@@ -295,20 +295,16 @@ impl AwaitCertificates {
     /// # Errors
     /// [`Reject::CertificateMismatch`]: the key is not to be used by anybody.
     pub fn finish(self, set: &CertificateSet) -> Result<(CertifiedSharing, Command), Reject> {
-        if !set
-            .certificates
-            .iter()
-            .any(|certificate| *certificate == self.own)
-        {
+        if !set.certificates.contains(&self.own) {
             return Err(Reject::CertificateMismatch);
         }
         let attempt = self.attempt.id;
         let sharing = CertifiedSharing::verify(self.attempt.plan, &set.certificates)?;
-        let command = certify_command(&sharing)?;
-        match &command {
-            Command::Certify(certified) if certified.attempt == attempt => Ok((sharing, command)),
-            _ => Err(Reject::CertificateMismatch),
+        if sharing.attempt()? != attempt {
+            return Err(Reject::CertificateMismatch);
         }
+        let command = certify_command(&sharing)?;
+        Ok((sharing, command))
     }
 }
 
@@ -317,14 +313,10 @@ impl AwaitCertificates {
 /// # Errors
 /// Never for a verified sharing.
 pub fn certify_command(sharing: &CertifiedSharing) -> Result<Command, Reject> {
-    let attempt = sharing
-        .certificates()
-        .first()
-        .map(|certificate| certificate.attempt);
     Ok(Command::Certify(ShareCertified {
         key_id: sharing.key_id(),
         share_version: sharing.share_version(),
-        attempt: attempt.ok_or(Reject::CertificateMismatch)?,
+        attempt: sharing.attempt()?,
         certificates: sharing.set_digest(),
     }))
 }

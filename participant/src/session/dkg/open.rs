@@ -132,7 +132,7 @@ impl Opened {
                 frost_identifier(attempt.member)?,
                 members,
                 attempt.plan.threshold.value(),
-                &mut FrostRng::new(rng),
+                FrostRng::new(rng),
             )?;
             let mut sealing = BTreeMap::new();
             let mut public = Vec::new();
