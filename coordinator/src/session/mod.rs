@@ -2,6 +2,8 @@
 //! to send and what comes next. They never touch a socket, a clock or a disk.
 
 pub mod dkg;
+#[cfg(test)]
+pub(crate) mod fake;
 pub mod proof;
 pub mod request;
 pub mod round;
@@ -161,6 +163,20 @@ pub(crate) fn refusal_of(
             failing: Failing::Refused(Box::new(refusal)),
         },
         Err(fault) => fault,
+    }
+}
+
+/// What a message is that belongs to no step that is due: a refusal, or a fault.
+pub(crate) fn off_script(
+    members: &[SessionMember],
+    from: Identifier,
+    session: SessionId,
+    message: FromMember,
+) -> Fault {
+    if let FromMember::Refusal(envelope) = message {
+        refusal_of(members, from, session, envelope)
+    } else {
+        Fault::misbehaved(from, Reject::UnexpectedMessage)
     }
 }
 

@@ -18,7 +18,7 @@ use rand_core::CryptoRng;
 use super::{
     Conversation, Failing, Fault, Send, StepProgress, Turn,
     dkg::{CeremonyFault, plan_members, session_terms},
-    refusal_of,
+    off_script,
     round::{
         AfterCommitments, AfterShares, AwaitCommitments, AwaitShares, Item, RoundFailed,
         RoundTerms, SignedRound,
@@ -54,6 +54,10 @@ fn every_subset(members: &[Identifier], threshold: usize) -> Vec<Vec<Identifier>
     let Some(rest_of) = threshold.checked_sub(1) else {
         return vec![Vec::new()];
     };
+    // Without this, members too few for a subset would be tried in every combination.
+    if members.len() < threshold {
+        return Vec::new();
+    }
     let mut all = Vec::new();
     for (place, first) in members.iter().enumerate() {
         let later = members.get(place.saturating_add(1)..).unwrap_or_default();
@@ -190,23 +194,13 @@ impl Context {
         self.goes(State::Acknowledgements(state), send)
     }
 
-    /// A refusal, or a message of another step.
     fn off_script(&self, from: Identifier, message: FromMember) -> Turn<ProofAttempt> {
-        let fault = match message {
-            FromMember::Refusal(envelope) => {
-                refusal_of(&self.terms.members, from, self.terms.session(), envelope)
-            }
-            FromMember::Commitments(_)
-            | FromMember::Shares(_)
-            | FromMember::Receipt(_)
-            | FromMember::KeyDocuments(_)
-            | FromMember::Acknowledgement(_)
-            | FromMember::DkgRound1(_)
-            | FromMember::DkgRound2(_)
-            | FromMember::Certificate(_)
-            | FromMember::Complaint(_) => Fault::misbehaved(from, Reject::UnexpectedMessage),
-        };
-        failed(fault)
+        failed(off_script(
+            &self.terms.members,
+            from,
+            self.terms.session(),
+            message,
+        ))
     }
 
     fn on_acknowledgement(
@@ -286,7 +280,7 @@ impl Conversation for ProofAttempt {
             (State::Commitments(round), FromMember::Commitments(envelope)) => {
                 match round.take(from, envelope, &context.voice) {
                     Ok(AfterCommitments::More(round)) => {
-                        context.goes(State::Commitments(round), Vec::new())
+                        context.goes(State::Commitments(*round), Vec::new())
                     }
                     Ok(AfterCommitments::Package(round, package)) => {
                         let send = context.to_all(&ToMember::Package(package));
@@ -297,7 +291,7 @@ impl Conversation for ProofAttempt {
             }
             (State::Shares(round), FromMember::Shares(envelope)) => {
                 match round.take(from, envelope) {
-                    Ok(AfterShares::More(round)) => context.goes(State::Shares(round), Vec::new()),
+                    Ok(AfterShares::More(round)) => context.goes(State::Shares(*round), Vec::new()),
                     Ok(AfterShares::Signed(signed)) => context.finish(signed),
                     Err(because) => failed(because),
                 }

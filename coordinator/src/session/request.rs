@@ -315,3 +315,6 @@ fn shortened<const MAX: usize>(text: &str) -> Text<MAX> {
 fn empty_text<const MAX: usize>() -> Text<MAX> {
     Text::new("").expect("the empty text is within every bound")
 }
+
+#[cfg(test)]
+mod tests;

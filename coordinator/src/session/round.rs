@@ -112,7 +112,7 @@ pub struct AwaitCommitments {
 #[derive(Debug)]
 pub enum AfterCommitments {
     /// Others are missing.
-    More(AwaitCommitments),
+    More(Box<AwaitCommitments>),
     /// All are there: the package goes to every member.
     Package(Box<AwaitShares>, Package),
 }
@@ -165,7 +165,7 @@ impl AwaitCommitments {
         }
         self.commitments.insert(from, commitments);
         if self.commitments.len() < self.terms.members.len() {
-            return Ok(AfterCommitments::More(self));
+            return Ok(AfterCommitments::More(Box::new(self)));
         }
         self.package(voice)
     }
@@ -242,7 +242,7 @@ pub struct AwaitShares {
 #[derive(Debug)]
 pub enum AfterShares {
     /// Others are missing.
-    More(AwaitShares),
+    More(Box<AwaitShares>),
     /// All are there and good.
     Signed(Box<SignedRound>),
 }
@@ -287,7 +287,7 @@ impl AwaitShares {
         }
         self.shares.insert(from, shares);
         if self.shares.len() < self.terms.members.len() {
-            return Ok(AfterShares::More(self));
+            return Ok(AfterShares::More(Box::new(self)));
         }
         self.aggregate()
     }

@@ -4,6 +4,8 @@
 
 mod attempt;
 mod check;
+#[cfg(test)]
+mod tests;
 
 use firn_protocol::{
     codec::{List, Maybe, Text},
