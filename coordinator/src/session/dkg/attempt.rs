@@ -18,6 +18,7 @@ use firn_protocol::{
 use super::{
     CeremonyFault, Context, DkgMade,
     check::{Dealt, delivery, odd_one_out},
+    complaint::Said,
     digests, envelopes,
 };
 use crate::session::{Conversation, Failing, Fault, Send, StepProgress, Turn, refusal_of};
@@ -150,10 +151,12 @@ impl Context {
                 Err(refusal_of(&self.members, from, self.session(), envelope).into())
             }
             (State::Certificates(state), FromMember::Complaint(envelope)) => {
-                let delivered = state.deliveries.get(&from);
-                Err(self
-                    .complaint(from, envelope, &state.manifests, delivered)
-                    .into())
+                let said = Said {
+                    round1: &state.round1,
+                    manifests: &state.manifests,
+                    delivery: state.deliveries.get(&from),
+                };
+                Err(self.complaint(from, envelope, &said).into())
             }
             (_, _) if repeated => Err(Fault::misbehaved(from, UNEXPECTED).into()),
             (State::Round1(mut round1), FromMember::DkgRound1(envelope)) => {

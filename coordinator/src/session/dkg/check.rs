@@ -6,10 +6,10 @@ use firn_protocol::{
     documents::Certificate,
     envelope::{Envelope, Verified},
     ids::{Identifier, MessageDigest, PlanDigest, TranscriptDigest},
-    merkle::{InclusionProof, LeafHash, MerkleTree, TreeSize},
+    merkle::MerkleTree,
     messages::{
-        Acknowledgement, Complaint, Delivery, DkgManifest, DkgRound1, DkgRound2, ProvenPackage,
-        SealedPackage, package_leaf, package_tree,
+        Acknowledgement, Delivery, DkgManifest, DkgRound1, DkgRound2, ProvenPackage, SealedPackage,
+        package_tree,
     },
     reject::Reject,
 };
@@ -27,7 +27,7 @@ pub(super) struct Dealt {
 
 impl Context {
     /// Everybody but `member`, ascending.
-    fn others(&self, member: Identifier) -> impl Iterator<Item = Identifier> {
+    pub(super) fn others(&self, member: Identifier) -> impl Iterator<Item = Identifier> {
         self.identifiers().filter(move |other| *other != member)
     }
 
@@ -111,72 +111,6 @@ impl Context {
             Err(Fault::misbehaved(from, Reject::UnexpectedMessage))
         }
     }
-
-    /// Who is at fault by a complaint: the accused, or the complainer where the complaint is not
-    /// even about a package that the accused signed for it.
-    ///
-    /// The last step of the judgement is not made here yet: opening the package with the revealed
-    /// key and checking the share against the accused's commitment. Until `at_fault` does that, a
-    /// complaint with a true package is believed; the attempt ends either way, and the evidence lets
-    /// anybody make that last step.
-    pub(super) fn complaint(
-        &self,
-        from: Identifier,
-        envelope: Envelope<Complaint>,
-        manifests: &[Verified<DkgManifest>],
-        delivery: Option<&Delivery>,
-    ) -> Fault {
-        let complaint = match word_of(&self.members, from, envelope) {
-            Ok(complaint) => complaint,
-            Err(fault) => return fault,
-        };
-        let proven = &complaint.package;
-        let delivered = delivery
-            .is_some_and(|delivery| delivery.packages.iter().any(|package| package == proven));
-        let about_this = complaint.attempt == self.session()
-            && complaint.member == from
-            && proven.package.recipient == from
-            && delivered
-            && self.signed_by_sender(proven, manifests);
-        if about_this {
-            Fault::misbehaved(at_fault(&complaint), Reject::DkgShare)
-        } else {
-            Fault::misbehaved(from, Reject::DkgShare)
-        }
-    }
-
-    /// Whether the package is a leaf of its sender's manifest, at the recipient's place.
-    fn signed_by_sender(
-        &self,
-        proven: &ProvenPackage,
-        manifests: &[Verified<DkgManifest>],
-    ) -> bool {
-        let recipient = proven.package.recipient;
-        let place = self
-            .others(proven.sender)
-            .position(|other| other == recipient);
-        let size = self.members.len().saturating_sub(1);
-        let manifest = manifests
-            .iter()
-            .find(|manifest| manifest.member == proven.sender);
-        let hashes = proven.path.iter().map(|hash| *hash.as_bytes()).collect();
-        let (Some(place), Some(manifest), Ok(path), Ok(leaf)) = (
-            place.and_then(|place| u64::try_from(place).ok()),
-            manifest,
-            InclusionProof::from_hashes(hashes),
-            package_leaf(&proven.package),
-        ) else {
-            return false;
-        };
-        let size = TreeSize::new(u64::try_from(size).unwrap_or(u64::MAX));
-        path.verify(LeafHash::of(&leaf), place, size, manifest.packages)
-            .is_ok()
-    }
-}
-
-/// The hook for judging an opened package: who lied, the sender or the complainer.
-fn at_fault(complaint: &Complaint) -> Identifier {
-    complaint.package.sender
 }
 
 /// Everybody's manifest and what is sealed to `recipient`, with the proofs.

@@ -4,6 +4,7 @@
 
 mod attempt;
 mod check;
+mod complaint;
 #[cfg(test)]
 mod tests;
 

@@ -115,8 +115,7 @@ fn a_ceremony_that_fails_names_its_culprit_and_its_step() {
             2,
             "certificates",
         ),
-        // Member 1 sent what member 2 complains of.
-        (Complains, Reject::DkgShare, 1, "certificates"),
+        (Complains, Reject::DkgShare, 2, "certificates"),
         (
             ComplainsOfWhatWasNotSent,
             Reject::DkgShare,
@@ -139,6 +138,28 @@ fn a_ceremony_that_fails_names_its_culprit_and_its_step() {
             step,
         };
         assert_eq!(fault, wanted, "{habit:?}");
+    }
+}
+
+#[test]
+fn a_complaint_is_judged_by_opening_the_package() {
+    use DkgHabit::*;
+    for (dealer, complainer, culprit) in [
+        (SealsAnotherShare, Complains, 1),
+        (SealsGarbage, Complains, 1),
+        (Honest, Complains, 2),
+        // What it published does not open what was sealed to it.
+        (SealsAnotherShare, ComplainsWithAnotherKey, 2),
+        (SealsAnotherShare, ComplainsOfWhatWasNotSent, 2),
+    ] {
+        let mut ceremony = Ceremonial::new(2, 3).with(1, dealer).with(2, complainer);
+        let fault = make(&mut ceremony).map(|_| ()).unwrap_err();
+        let wanted = (Reject::DkgShare, Some(id(culprit)));
+        assert_eq!(
+            (fault.code, fault.culprit),
+            wanted,
+            "{dealer:?} {complainer:?}"
+        );
     }
 }
 

@@ -1,5 +1,5 @@
-//! Members that make a key: frost's own DKG, with nothing sealed and frost's packages passed beside
-//! the messages, since only form and binding are the coordinator's to check.
+//! Members that make a key: frost's own DKG, with its packages really sealed, and handed to frost
+//! beside the messages.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,13 @@ use firn_protocol::{
     messages::*,
     reject::Reject,
     signable::Item,
-    threshold::{FrostRng, PublicShares, SigningShare, frost_identifier},
+    threshold::{
+        FrostRng, PublicShares, SealingContext, SigningShare, frost_identifier, seal, sealing_pair,
+    },
 };
 use frost_secp256k1_tr::keys::dkg;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use zeroize::Zeroizing;
 
 use super::{FakeMember, id, standing, voice};
 use crate::{
@@ -40,6 +43,9 @@ pub(crate) enum DkgHabit {
     AnotherTranscript,
     AnotherGroupKey,
     Complains,
+    ComplainsWithAnotherKey,
+    SealsAnotherShare,
+    SealsGarbage,
     ComplainsOfWhatWasNotSent,
     AcknowledgesAnotherSet,
     BadProofShare,
@@ -54,6 +60,8 @@ struct Maker {
     seen: Vec<MessageDigest>,
     delivery: Option<Delivery>,
     signer: Option<FakeMember>,
+    announced: BTreeMap<Identifier, SealingKey>,
+    opening: BTreeMap<Identifier, SealingSecret>,
 }
 
 /// A plan and those who carry it out.
@@ -97,6 +105,8 @@ impl Ceremonial {
                 seen: Vec::new(),
                 delivery: None,
                 signer: None,
+                announced: BTreeMap::new(),
+                opening: BTreeMap::new(),
             };
             makers.insert(member, maker);
         }
@@ -241,9 +251,14 @@ impl Ceremonial {
             DkgHabit::AnotherPlan => plan = PlanDigest::from_bytes([0; 32]),
             _ => {}
         }
-        let keys = others
-            .into_iter()
-            .map(|other| (other, SealingKey::from_bytes([1; 32])));
+        let mut keys = Vec::new();
+        for other in others {
+            let (secret, key) = sealing_pair(&mut self.rng).unwrap();
+            let maker = self.makers.get_mut(&member).unwrap();
+            maker.opening.insert(other, secret);
+            maker.announced.insert(other, key);
+            keys.push((other, key));
+        }
         let attempt = self.attempt;
         let maker = self.makers.get_mut(&member).unwrap();
         maker.round1 = Some(secret);
@@ -265,7 +280,7 @@ impl Ceremonial {
             member,
             commitment: List::new(commitment).unwrap(),
             proof: Signature::from_bytes([0; 64]),
-            sealing_keys: List::new(keys.collect()).unwrap(),
+            sealing_keys: List::new(keys).unwrap(),
             standing: standing(&maker.secret),
         };
         FromMember::DkgRound1(sign(&round1, &maker.secret))
@@ -285,23 +300,25 @@ impl Ceremonial {
             .collect();
         let packages = self.round1_of_others(member);
         let mut others = self.others(member);
-        let maker = self.makers.get_mut(&member).unwrap();
-        let (secret, dealt) = dkg::part2(maker.round1.take().unwrap(), &packages).unwrap();
-        self.round2.insert(member, dealt);
-        maker.round2 = Some(secret);
-        maker.seen = seen.clone();
         if habit == DkgHabit::PackageForItself {
             others.push(member);
             others.sort();
         }
+        let secret = self.makers.get_mut(&member).unwrap().round1.take().unwrap();
+        let (secret, dealt) = dkg::part2(secret, &packages).unwrap();
+        self.round2.insert(member, dealt);
+        let own = self
+            .makers
+            .keys()
+            .position(|maker| *maker == member)
+            .unwrap();
         let mut sealed: Vec<_> = others
             .into_iter()
-            .map(|recipient| SealedPackage {
-                recipient,
-                encapsulated: SealingKey::from_bytes([2; 32]),
-                ciphertext: Blob::new(vec![3; 48]).unwrap(),
-            })
+            .map(|recipient| self.seal(member, recipient, seen[own], habit))
             .collect();
+        let maker = self.makers.get_mut(&member).unwrap();
+        maker.round2 = Some(secret);
+        maker.seen = seen.clone();
         let tree = package_tree(&sealed).unwrap();
         match habit {
             DkgHabit::RootOfOtherPackages => {
@@ -320,6 +337,39 @@ impl Ceremonial {
             manifest: sign(&manifest, &maker.secret),
             packages: List::new(sealed).unwrap(),
         })
+    }
+
+    fn seal(
+        &mut self,
+        sender: Identifier,
+        recipient: Identifier,
+        sender_round1: MessageDigest,
+        habit: DkgHabit,
+    ) -> SealedPackage {
+        let garbage = SealedPackage {
+            recipient,
+            encapsulated: SealingKey::from_bytes([2; 32]),
+            ciphertext: Blob::new(vec![3; 48]).unwrap(),
+        };
+        let key = self.makers[&recipient].announced.get(&sender).copied();
+        let Some(key) = key.filter(|_| habit != DkgHabit::SealsGarbage) else {
+            return garbage;
+        };
+        let context = SealingContext {
+            plan: PlanDigest::from_bytes(self.plan.digest()),
+            attempt: self.attempt,
+            sender,
+            recipient,
+            sender_round1,
+        };
+        let share = self.round2[&sender][&frost(recipient)]
+            .signing_share()
+            .serialize();
+        let mut share = Zeroizing::new(<[u8; 32]>::try_from(share.as_slice()).unwrap());
+        if habit == DkgHabit::SealsAnotherShare {
+            share[31] ^= 1;
+        }
+        seal(&context, &key, &share, &mut self.rng).unwrap()
     }
 
     fn on_delivery(&mut self, member: Identifier, habit: DkgHabit, got: Delivery) -> FromMember {
@@ -351,16 +401,22 @@ impl Ceremonial {
         match habit {
             DkgHabit::AnotherTranscript => transcript = TranscriptDigest::from_bytes([0; 32]),
             DkgHabit::AnotherGroupKey => group_key = GroupKey::from_bytes([2; 33]),
-            DkgHabit::Complains | DkgHabit::ComplainsOfWhatWasNotSent => {
+            DkgHabit::Complains
+            | DkgHabit::ComplainsWithAnotherKey
+            | DkgHabit::ComplainsOfWhatWasNotSent => {
                 let mut package = got.packages[0].clone();
                 if habit == DkgHabit::ComplainsOfWhatWasNotSent {
                     package.package.ciphertext = Blob::new(vec![9; 48]).unwrap();
+                }
+                let mut secret = maker.opening[&package.sender].clone();
+                if habit == DkgHabit::ComplainsWithAnotherKey {
+                    secret = SealingSecret::from_bytes([1; 32]);
                 }
                 let complaint = Complaint {
                     attempt: self.attempt,
                     member,
                     package,
-                    secret: SealingSecret::from_bytes([0; 32]),
+                    secret,
                 };
                 return FromMember::Complaint(sign(&complaint, &maker.secret));
             }

@@ -17,10 +17,7 @@ use crate::session::{
 fn drive(
     world: &mut World,
     connected: &[Candidate],
-) -> (
-    Result<SignedRequest, RequestFailed>,
-    Vec<(Vec<Identifier>, Option<RoundFailed>)>,
-) {
+) -> (Result<SignedRequest, RequestFailed>, Vec<Vec<Identifier>>) {
     let mut request = Request::new(Arc::clone(&world.terms));
     let mut attempts = Vec::new();
     loop {
