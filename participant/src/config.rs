@@ -115,8 +115,7 @@ impl ConfigError {
         match self {
             Self::File(error) => error.advice(),
             Self::Invalid { .. } => {
-                "Correct the line. `firn-participant example-config` prints a configuration with every \
-                 field explained."
+                "Correct the line and start again: nothing was started, and no other file was read."
             }
         }
     }

@@ -158,8 +158,8 @@ impl VaultError {
                  vault was made with."
             }
             Self::NotAKey { .. } => {
-                "A key is exactly 32 random bytes. Bring back the right file, or for a new vault make one \
-                 with `firn-participant key-file`."
+                "A key is exactly 32 random bytes. Bring back the right file. Only for a new vault, make one: \
+                 `umask 077 && head -c 32 /dev/urandom > vault.key`."
             }
             Self::KeyExists { .. } => {
                 "Choose another path: a key that is overwritten takes every share that it seals with it."
