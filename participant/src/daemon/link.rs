@@ -4,10 +4,8 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use firn_protocol::{
-    codec,
     envelope::Envelope,
     ids::Nonce,
-    limits,
     messages::{Hello, Welcome},
     reject::Reject,
 };
@@ -139,7 +137,7 @@ impl Link {
             build: self.shared.own.build,
             time: self.shared.now(),
         })?;
-        Ok((codec::encode(&hello)?, nonce))
+        Ok((hello.as_bytes().to_vec(), nonce))
     }
 
     fn check_welcome(&self, bytes: Vec<u8>, nonce: Nonce) -> Result<(), Reject> {
@@ -148,8 +146,7 @@ impl Link {
             .authorities
             .coordinator(&self.coordinator.name)
             .ok_or(Reject::UnknownCoordinator)?;
-        let envelope: Envelope<Welcome> = codec::decode(&bytes, limits::MAX_HELLO)?;
-        let welcome = envelope.verify(key)?;
+        let welcome = Envelope::<Welcome>::from_bytes(bytes)?.verify(key)?;
         let meant = welcome.from == self.coordinator.name
             && welcome.to == self.shared.name
             && welcome.nonce == nonce;
