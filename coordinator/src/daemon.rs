@@ -255,3 +255,6 @@ async fn serve_member(shared: &Shared, connection: Connection, hello: &Verified<
         .registry()
         .leave(&id, |counts| counts.is_same(&connection));
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,6 @@ use firn_protocol::{
     ids::*,
     keys::IdentitySecret,
     messages::*,
-    reject::Reject,
     signable::Item,
     threshold::{
         FrostRng, PublicShares, SealingContext, SigningShare, frost_identifier, seal, sealing_pair,
@@ -21,48 +20,13 @@ use frost_secp256k1_tr::keys::dkg;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use zeroize::Zeroizing;
 
+pub(crate) use super::maker::DkgHabit;
+use super::maker::Maker;
 use super::{FakeMember, id, standing, voice};
 use crate::{
     session::{Conversation, Send},
     voice::Voice,
 };
-
-/// The one thing that a member of a ceremony does wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum DkgHabit {
-    #[default]
-    Honest,
-    Refuses(Reject),
-    SilentInRound2,
-    ShortCommitment,
-    AnotherPlan,
-    TooFewSealingKeys,
-    RootOfOtherPackages,
-    AnotherRound1,
-    PackageForItself,
-    AnotherTranscript,
-    AnotherGroupKey,
-    Complains,
-    ComplainsWithAnotherKey,
-    SealsAnotherShare,
-    SealsGarbage,
-    ComplainsOfWhatWasNotSent,
-    AcknowledgesAnotherSet,
-    BadProofShare,
-}
-
-struct Maker {
-    secret: IdentitySecret,
-    identifier: Identifier,
-    habit: DkgHabit,
-    round1: Option<dkg::round1::SecretPackage>,
-    round2: Option<dkg::round2::SecretPackage>,
-    seen: Vec<MessageDigest>,
-    delivery: Option<Delivery>,
-    signer: Option<FakeMember>,
-    announced: BTreeMap<Identifier, SealingKey>,
-    opening: BTreeMap<Identifier, SealingSecret>,
-}
 
 /// A plan and those who carry it out.
 pub(crate) struct Ceremonial {
@@ -82,8 +46,19 @@ fn frost(member: Identifier) -> frost_secp256k1_tr::Identifier {
 
 impl Ceremonial {
     pub(crate) fn new(threshold: u16, count: u16) -> Self {
+        let operator = IdentitySecret::from_seed(&Zeroizing::new([9; 32]));
+        let authorities = AuthoritiesDigest::from_bytes([2; 32]);
+        Self::under(threshold, count, &operator, authorities)
+    }
+
+    /// A plan of this operator under these Authorities, which never expires.
+    pub(crate) fn under(
+        threshold: u16,
+        count: u16,
+        operator: &IdentitySecret,
+        authorities: AuthoritiesDigest,
+    ) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(11);
-        let operator = IdentitySecret::generate(&mut rng);
         let mut makers = BTreeMap::new();
         let mut roster = Vec::new();
         for member in (1..=count).map(id) {
@@ -119,13 +94,13 @@ impl Ceremonial {
             purpose: Text::new("test").unwrap(),
             threshold: Threshold::new(threshold, usize::from(count)).unwrap(),
             roster: List::new(roster).unwrap(),
-            authorities: AuthoritiesDigest::from_bytes([2; 32]),
+            authorities,
             rules: RulesDigest::from_bytes([3; 32]),
-            expires: UnixMillis::new(1_000),
+            expires: UnixMillis::new(u64::MAX),
         };
         let endorsed = Endorsed::unsigned(&plan)
             .unwrap()
-            .endorse::<Plan>(&operator)
+            .endorse::<Plan>(operator)
             .unwrap();
         Self {
             plan: endorsed.verify(&[operator.identity()], 1).unwrap(),
@@ -165,7 +140,11 @@ impl Ceremonial {
         others
     }
 
-    fn answer(&mut self, Send { to, message }: Send) -> Option<FromMember> {
+    pub(crate) fn secret(&self, member: Identifier) -> IdentitySecret {
+        IdentitySecret::from_seed(&self.makers[&member].secret.seed())
+    }
+
+    pub(crate) fn answer(&mut self, Send { to, message }: Send) -> Option<FromMember> {
         let habit = self.makers[&to].habit;
         match message {
             ToMember::DkgOpen(open) => Some(self.on_open(to, habit, &open)),

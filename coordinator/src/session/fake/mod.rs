@@ -11,6 +11,7 @@
 )]
 
 pub(crate) mod dkg;
+mod maker;
 mod member;
 
 use std::{
