@@ -27,58 +27,7 @@ use crate::{
 const FILE_LIMIT: usize = 64 << 10;
 
 /// A configuration with every field.
-pub const EXAMPLE: &str = r#"# A participant of Firn. Relative paths are taken from this file's folder.
-
-# The SPIFFE id in this participant's TLS certificate.
-name = "spiffe://custody.example/participant/a"
-
-# Ledger, vault and documents: a folder for this user alone (0700).
-data_dir = "data"
-
-# The ledger's anchor: put it on another disk, so that an old copy of the data folder is found out.
-# Without this line it is data_dir/anchor, which goes back in time together with the ledger.
-anchor_dir = "/mnt/anchor/firn-a"
-
-# The Ed25519 seed that signs for this participant: 64 hexadecimal digits, for this user alone (0600).
-identity_key = "identity.key"
-
-# The keys that count, as the operators signed them, and the digest that this machine's operator has
-# compared with them.
-authorities = "authorities.cbor"
-authorities_digest = "0000000000000000000000000000000000000000000000000000000000000000"
-
-# Lines for people ("human"), for programs ("json"), or by whether a terminal is there ("auto").
-log = "auto"
-
-[tls]
-# This participant's certificate chain and private key (for this user alone), and the roots that vouch
-# for coordinators, in PEM.
-certificate = "tls.pem"
-key = "tls.key"
-roots = "roots.pem"
-
-[vault]
-# How the signing shares are unlocked at the start:
-#   "key-file"    32 random bytes in `file` (0600)
-#   "credential"  32 random bytes that systemd gives under the name `credential`
-#   "passphrase"  asked at the terminal, or read from the file that FIRN_PASSPHRASE_FILE names
-#                 (0600, or a descriptor such as /dev/fd/3)
-unlock = "key-file"
-file = "vault.key"
-
-# The coordinators that this participant dials: at least one.
-[[coordinators]]
-name = "spiffe://custody.example/coordinator/main"
-address = "coordinator.custody.example:7600"
-
-[limits]
-# By how much this clock and a peer's may differ, in milliseconds: 100 to 60000.
-max_clock_skew_ms = 2000
-# How far above the highest epoch that was seen a grant's epoch may be: 1 to 1000000000.
-max_epoch_jump = 1000
-# How long a session waits for its next message, in milliseconds: 100 to 600000.
-step_timeout_ms = 10000
-"#;
+pub const EXAMPLE: &str = include_str!("../../deploy/participant.toml");
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]

@@ -65,13 +65,13 @@ pub fn admit(
         Command::Start(started) => written(started),
         Command::AcceptAuthorities(accepted) => accept_authorities(view, accepted),
         Command::AcceptPlan(accepted) => {
-            if view.plan_accepted(accepted.plan)? {
+            if view.plan_attempts(accepted.plan)?.is_some() {
                 nothing()
             } else {
                 written(accepted)
             }
         }
-        Command::OpenAttempt(opened) => open_attempt(view, opened),
+        Command::OpenAttempt(opened) => open_attempt(view, limits, opened),
         Command::Send {
             attempt,
             step,
@@ -101,7 +101,7 @@ pub fn admit(
             },
         ),
         Command::OpenRequest(open) => open_request(view, limits, *open),
-        Command::OpenProof(opened) => open_proof(view, opened),
+        Command::OpenProof(opened) => open_proof(view, limits, opened),
         Command::Release {
             session,
             package,
@@ -149,9 +149,13 @@ fn accept_authorities(view: &View<'_>, accepted: AuthoritiesAccepted) -> Judgeme
     }
 }
 
-fn open_attempt(view: &View<'_>, opened: AttemptOpened) -> Judgement {
-    if !view.plan_accepted(opened.plan)? {
-        return refuse(Reject::PlanNotAccepted);
+fn open_attempt(view: &View<'_>, limits: Limits, opened: AttemptOpened) -> Judgement {
+    match view.plan_attempts(opened.plan)? {
+        None => return refuse(Reject::PlanNotAccepted),
+        Some(attempts) if attempts >= limits.max_attempts_per_plan => {
+            return refuse(Reject::AttemptsExhausted);
+        }
+        Some(_) => {}
     }
     if view.attempt(opened.attempt)?.is_some() || view.session(opened.attempt)?.is_some() {
         return refuse(Reject::SessionSeen);
@@ -360,13 +364,16 @@ fn judge_request(
     Ok(denied.map_or(Verdict::Open, Verdict::Denied))
 }
 
-fn open_proof(view: &View<'_>, opened: ProofOpened) -> Judgement {
+fn open_proof(view: &View<'_>, limits: Limits, opened: ProofOpened) -> Judgement {
     let key = sharing(view, opened.key_id)?;
     if key.stage == ShareStage::Pending {
         return refuse(Reject::ShareNotActive);
     }
     if key.share_version != opened.share_version || key.attempt != opened.attempt {
         return refuse(Reject::CertificateMismatch);
+    }
+    if key.proofs >= limits.max_proofs_per_sharing {
+        return refuse(Reject::AttemptsExhausted);
     }
     if view.session(opened.session)?.is_some() || view.attempt(opened.session)?.is_some() {
         return refuse(Reject::SessionSeen);

@@ -9,8 +9,8 @@ use firn_protocol::{
 
 use super::{
     body::{
-        Body, CeremonySent, Completed, EpochRaised, ProofOpened, ReceiptChunk, Released,
-        RequestOpened, ShareActivated, ShareCertified, SharePending,
+        AttemptOpened, Body, CeremonySent, Completed, EpochRaised, ProofOpened, ReceiptChunk,
+        Released, RequestOpened, ShareActivated, ShareCertified, SharePending,
     },
     state::{
         ActiveState, AttemptState, EpochState, KeyState, RequestPurpose, RequestState,
@@ -68,15 +68,8 @@ pub fn apply(table: &mut dyn Table, record: &Record) -> Result<(), Unlawful> {
         Body::AuthoritiesAccepted(accepted) => {
             put(table, b"a", &(accepted.authorities, accepted.version))
         }
-        Body::PlanAccepted(accepted) => put(table, &key(b'p', &[accepted.plan.as_bytes()]), &true),
-        Body::AttemptOpened(opened) => {
-            let state = AttemptState {
-                plan: opened.plan,
-                run: View(table).run()?,
-                sent: List::empty(),
-            };
-            put(table, &key(b't', &[opened.attempt.as_bytes()]), &state)
-        }
+        Body::PlanAccepted(accepted) => put(table, &key(b'p', &[accepted.plan.as_bytes()]), &0_u32),
+        Body::AttemptOpened(opened) => attempt_opened(table, &opened),
         Body::CeremonySent(sent) => ceremony_sent(table, &sent),
         Body::SharePending(pending) => share_pending(table, &pending),
         Body::ShareCertified(certified) => share_certified(table, &certified),
@@ -107,6 +100,24 @@ fn put<V: serde::Serialize>(table: &mut dyn Table, name: &[u8], value: &V) -> Re
     Ok(write(table, name, value)?)
 }
 
+fn attempt_opened(table: &mut dyn Table, opened: &AttemptOpened) -> Result<(), Unlawful> {
+    let attempts = View(table)
+        .plan_attempts(opened.plan)?
+        .ok_or(Unlawful::Order("AttemptOpened"))?;
+    put(
+        table,
+        &key(b'p', &[opened.plan.as_bytes()]),
+        &attempts.saturating_add(1),
+    )?;
+    let run = View(table).run()?;
+    let state = AttemptState {
+        plan: opened.plan,
+        run,
+        sent: List::empty(),
+    };
+    put(table, &key(b't', &[opened.attempt.as_bytes()]), &state)
+}
+
 fn ceremony_sent(table: &mut dyn Table, sent: &CeremonySent) -> Result<(), Unlawful> {
     let unlawful = Unlawful::Order("CeremonySent");
     let mut state = View(table).attempt(sent.attempt)?.ok_or(unlawful.clone())?;
@@ -126,6 +137,7 @@ fn share_pending(table: &mut dyn Table, pending: &SharePending) -> Result<(), Un
         certificate: pending.certificate,
         certificates: Maybe(None),
         active: Maybe(None),
+        proofs: 0,
     };
     put(table, &key(b'k', &[pending.key_id.as_bytes()]), &state)
 }
@@ -227,6 +239,9 @@ fn request_opened(table: &mut dyn Table, opened: RequestOpened) -> Result<(), Un
 }
 
 fn proof_opened(table: &mut dyn Table, opened: &ProofOpened) -> Result<(), Unlawful> {
+    let mut sharing = key_state(table, opened.key_id, "ProofOpened")?;
+    sharing.proofs = sharing.proofs.saturating_add(1);
+    put(table, &key(b'k', &[opened.key_id.as_bytes()]), &sharing)?;
     let session = SessionState {
         key_id: opened.key_id,
         share_version: opened.share_version,

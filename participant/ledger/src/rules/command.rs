@@ -21,6 +21,10 @@ pub struct Limits {
     pub max_epoch_jump: u64,
     /// Attempts of one request under one grant.
     pub max_attempts_per_grant: u32,
+    /// Attempts of one plan: a coordinator cannot fill the disk with ceremonies that fail.
+    pub max_attempts_per_plan: u32,
+    /// Proofs of life of one sharing; a ceremony makes at most one for each member or ten.
+    pub max_proofs_per_sharing: u32,
 }
 
 impl Default for Limits {
@@ -28,6 +32,8 @@ impl Default for Limits {
         Self {
             max_epoch_jump: 1_000,
             max_attempts_per_grant: 32,
+            max_attempts_per_plan: 64,
+            max_proofs_per_sharing: 256,
         }
     }
 }

@@ -66,6 +66,8 @@ pub struct KeyState {
     pub certificates: Maybe<CertificateSetDigest>,
     /// What made it usable.
     pub active: Maybe<ActiveState>,
+    /// Proofs of life that were opened with it.
+    pub proofs: u32,
 }
 
 /// What an activation says.
@@ -215,12 +217,12 @@ impl View<'_> {
         self.read(b"a")
     }
 
-    /// Whether the plan was accepted on this machine.
+    /// How many attempts a plan has had that was accepted on this machine; none if it was not.
     ///
     /// # Errors
     /// [`StateError`].
-    pub fn plan_accepted(&self, plan: PlanDigest) -> Result<bool, StateError> {
-        Ok(self.0.get(&key(b'p', &[plan.as_bytes()]))?.is_some())
+    pub fn plan_attempts(&self, plan: PlanDigest) -> Result<Option<u32>, StateError> {
+        self.read(&key(b'p', &[plan.as_bytes()]))
     }
 
     /// An attempt of a ceremony.

@@ -352,6 +352,34 @@ fn ceremony_messages_leave_once_in_order_and_only_in_the_run_that_opened() {
 }
 
 #[test]
+fn a_coordinator_cannot_fill_the_disk_with_ceremonies_or_proofs() {
+    let mut ledger = Ledger::active();
+    ledger.limits.max_attempts_per_plan = 2;
+    let attempt = |number| {
+        Command::OpenAttempt(AttemptOpened {
+            attempt: SessionId::from_bytes([number; 32]),
+            plan: PLAN,
+            coordinator: coordinator(),
+        })
+    };
+    ledger.ask(attempt(30)).unwrap();
+    assert_eq!(ledger.ask(attempt(31)), Err(Reject::AttemptsExhausted));
+    ledger.limits.max_proofs_per_sharing = 1;
+    let proof = |number| {
+        Command::OpenProof(ProofOpened {
+            session: SessionId::from_bytes([number; 32]),
+            key_id: KEY,
+            share_version: ShareVersion::new(1),
+            attempt: ATTEMPT,
+            coordinator: coordinator(),
+            members: List::empty(),
+        })
+    };
+    ledger.ask(proof(40)).unwrap();
+    assert_eq!(ledger.ask(proof(41)), Err(Reject::AttemptsExhausted));
+}
+
+#[test]
 fn epochs_only_rise_and_have_one_owner() {
     let mut ledger = Ledger::active();
     let at = |session, epoch, name: &str| {
