@@ -154,7 +154,6 @@ impl Context {
                 let said = Said {
                     round1: &state.round1,
                     manifests: &state.manifests,
-                    delivery: state.deliveries.get(&from),
                 };
                 Err(self.complaint(from, envelope, &said).into())
             }

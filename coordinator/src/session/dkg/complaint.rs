@@ -5,7 +5,7 @@ use firn_protocol::{
     envelope::{Envelope, Verified},
     ids::{Identifier, MessageDigest},
     merkle::{InclusionProof, LeafHash, TreeSize},
-    messages::{Complaint, Delivery, DkgManifest, DkgRound1, ProvenPackage, package_leaf},
+    messages::{Complaint, DkgManifest, DkgRound1, ProvenPackage, package_leaf},
     reject::Reject,
     threshold::{SealingContext, dealt_share_matches, open, sealing_key_of},
 };
@@ -17,8 +17,6 @@ use crate::session::{Fault, word_of};
 pub(super) struct Said<'a> {
     pub(super) round1: &'a [Verified<DkgRound1>],
     pub(super) manifests: &'a [Verified<DkgManifest>],
-    /// What the complainer was delivered.
-    pub(super) delivery: Option<&'a Delivery>,
 }
 
 impl Context {
@@ -35,13 +33,9 @@ impl Context {
             Err(fault) => return fault,
         };
         let proven = &complaint.package;
-        let delivered = said
-            .delivery
-            .is_some_and(|delivery| delivery.packages.contains(proven));
         let about_this = complaint.attempt == self.session()
             && complaint.member == from
             && proven.package.recipient == from
-            && delivered
             && self.signed_by_sender(proven, said.manifests);
         if about_this && self.sender_lied(&complaint, said.round1) {
             Fault::misbehaved(proven.sender, Reject::DkgShare)

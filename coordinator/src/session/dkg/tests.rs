@@ -142,6 +142,16 @@ fn a_ceremony_that_fails_names_its_culprit_and_its_step() {
 }
 
 #[test]
+fn members_that_agree_on_another_transcript_do_not_pass() {
+    let mut ceremony = Ceremonial::new(2, 3);
+    for member in 1..=3 {
+        ceremony = ceremony.with(member, DkgHabit::AnotherTranscript);
+    }
+    let fault = make(&mut ceremony).map(|_| ()).unwrap_err();
+    assert_eq!(fault.code, Reject::CertificateMismatch);
+}
+
+#[test]
 fn a_complaint_is_judged_by_opening_the_package() {
     use DkgHabit::*;
     for (dealer, complainer, culprit) in [

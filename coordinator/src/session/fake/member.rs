@@ -34,6 +34,7 @@ pub(crate) enum Habit {
     SpeaksForAnother,
     WrongSession,
     WrongInputCount,
+    TooManyInputs,
     NotAPoint,
     BadShare,
     WrongPackage,
@@ -158,6 +159,7 @@ impl FakeMember {
         let (mut session, mut member) = (self.session, self.entry.identifier);
         match self.habit {
             Habit::WrongInputCount => drop(inputs.pop()),
+            Habit::TooManyInputs => inputs.push(inputs[0]),
             Habit::NotAPoint => inputs[0].hiding = Point::from_bytes([5; 33]),
             Habit::WrongSession => session = SessionId::from_bytes([1; 32]),
             Habit::SpeaksForAnother => member = id(99),

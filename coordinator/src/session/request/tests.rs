@@ -87,6 +87,7 @@ fn a_member_that_fails_is_named_left_out_and_another_quorum_signs() {
         (SpeaksForAnother, Reject::PackageMembers),
         (WrongSession, Reject::SessionMismatch),
         (WrongInputCount, Reject::InputCount),
+        (TooManyInputs, Reject::InputCount),
         (NotAPoint, Reject::Schema),
         (WrongPackage, Reject::PackageDigest),
         (TooFewShares, Reject::InputCount),
