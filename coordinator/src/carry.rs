@@ -40,17 +40,28 @@ struct Streams {
     _readers: JoinSet<()>,
 }
 
-/// Runs a conversation to its end. Every step has `step` to be done by all.
+/// How long members may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// For the first step: a member that is gone is noticed by its silence here, and others can be
+    /// asked in its place.
+    pub(crate) first: Duration,
+    /// For every later step.
+    pub(crate) step: Duration,
+}
+
+/// Runs a conversation to its end.
 pub(crate) async fn converse<C: Conversation>(
     conversation: C,
     opening: Vec<Send>,
     links: Vec<Link>,
-    step: Duration,
+    patience: Patience,
     mut progress: impl FnMut(StepProgress),
 ) -> C::Outcome {
+    let step = patience.step;
     let mut streams = Streams::open(links, C::FRAME_LIMIT, step);
     let mut at = conversation.progress();
-    let mut deadline = after(step);
+    let mut deadline = after(patience.first);
     let mut turn = Turn::Goes(conversation, opening);
     loop {
         let conversation = match streams.dispatch(turn) {

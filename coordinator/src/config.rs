@@ -21,7 +21,7 @@ use firn_protocol::{
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::error::CoordinatorError;
+use crate::{carry::Patience, error::CoordinatorError};
 
 /// Bytes of a configuration file; far more than one needs.
 const MAX_CONFIG: u64 = 64 << 10;
@@ -68,7 +68,9 @@ pub struct TlsFiles {
 pub struct Bounds {
     /// Requests at once; more are told that the coordinator is busy.
     pub requests: u16,
-    /// How long members may take for one step.
+    /// How long members may take to answer the opening of a signing session before others are asked.
+    pub open_ms: u32,
+    /// How long members may take for any other step.
     pub step_ms: u32,
     /// How long what is in flight may go on after a signal to stop.
     pub drain_ms: u32,
@@ -78,6 +80,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             requests: 64,
+            open_ms: 2_000,
             step_ms: 10_000,
             drain_ms: 5_000,
         }
@@ -91,6 +94,15 @@ impl Bounds {
         Duration::from_millis(u64::from(self.step_ms))
     }
 
+    /// For a signing session.
+    pub(crate) fn patience(self) -> Patience {
+        let first = Duration::from_millis(u64::from(self.open_ms));
+        Patience {
+            first,
+            step: self.step(),
+        }
+    }
+
     /// [`Bounds::drain_ms`] as a duration.
     #[must_use]
     pub fn drain(self) -> Duration {
@@ -99,6 +111,7 @@ impl Bounds {
 
     fn are_sound(self) -> bool {
         (1..=1_024).contains(&self.requests)
+            && (100..=600_000).contains(&self.open_ms)
             && (100..=600_000).contains(&self.step_ms)
             && self.drain_ms <= 600_000
     }
@@ -248,7 +261,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), CoordinatorErro
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-    use super::{Config, write_atomically};
+    use super::{Bounds, Config, write_atomically};
 
     const DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -271,6 +284,14 @@ mod tests {
         assert_eq!(config.tls.roots, Path::new("/r"));
         assert_eq!(config.listen.port(), 0);
         assert_eq!(config.limits.requests, 64);
+    }
+
+    #[test]
+    fn the_example_says_what_is_so_without_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("coordinator.toml");
+        fs::write(&path, include_str!("../../deploy/coordinator.toml")).unwrap();
+        assert_eq!(Config::load(&path).unwrap().limits, Bounds::default());
     }
 
     #[test]

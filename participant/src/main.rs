@@ -1,12 +1,15 @@
 //! The participant's command line: run the daemon, or accept a plan on this machine.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Parser, Subcommand};
 use firn_participant::{
     accept,
-    config::{Config, LogFormat},
-    daemon, process,
+    config::{Config, EXAMPLE, LogFormat},
+    daemon, process, vault,
 };
 use tracing_subscriber::EnvFilter;
 
@@ -32,6 +35,15 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// Make a key file for the vault: 32 random bytes, for this user alone.
+    #[command(after_help = "Example:\n  firn-participant make-vault-key /etc/firn/vault.key")]
+    MakeVaultKey {
+        /// Where; a file that is there already is not touched.
+        file: PathBuf,
+    },
+    /// Print a configuration with every field.
+    #[command(after_help = "Example:\n  firn-participant example-config > participant.toml")]
+    ExampleConfig,
     /// Accept a plan on this machine, after comparing its fingerprint.
     #[command(
         after_help = "Example:\n  firn-participant --config participant.toml accept plan.cbor --fingerprint 3f9c…"
@@ -54,23 +66,36 @@ fn main() -> ExitCode {
     if let Err(error) = process::harden() {
         return fail(error.code(), &error, error.advice());
     }
-    let config = match Config::load(&arguments.config) {
-        Ok(config) => config,
-        Err(error) => return fail(error.code(), &error, error.advice()),
-    };
     match arguments.command {
+        Some(Action::MakeVaultKey { file }) => match vault::make_key_file(&file) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(error.code(), &error, error.advice()),
+        },
+        Some(Action::ExampleConfig) => {
+            say(EXAMPLE.trim_end());
+            ExitCode::SUCCESS
+        }
         Some(Action::Accept {
             plan,
             fingerprint,
             json,
-        }) => match accept::accept(&config, &plan, &fingerprint) {
-            Ok(accepted) => {
-                say(&accepted.to_text(json));
-                ExitCode::SUCCESS
+        }) => with_config(&arguments.config, |config| {
+            match accept::accept(&config, &plan, &fingerprint) {
+                Ok(accepted) => {
+                    say(&accepted.to_text(json));
+                    ExitCode::SUCCESS
+                }
+                Err(error) => fail(error.code(), &error, error.advice()),
             }
-            Err(error) => fail(error.code(), &error, error.advice()),
-        },
-        None => run(config),
+        }),
+        None => with_config(&arguments.config, run),
+    }
+}
+
+fn with_config(path: &Path, act: impl FnOnce(Config) -> ExitCode) -> ExitCode {
+    match Config::load(path) {
+        Ok(config) => act(config),
+        Err(error) => fail(error.code(), &error, error.advice()),
     }
 }
 

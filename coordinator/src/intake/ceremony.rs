@@ -18,7 +18,7 @@ use tracing::Instrument;
 
 use super::{operators::failed, tell};
 use crate::{
-    carry::{Link, converse},
+    carry::{Link, Patience, converse},
     session::{
         Conversation, Send, StepProgress,
         dkg::{self, CeremonyFault, session_terms},
@@ -138,7 +138,9 @@ async fn talk<C: Conversation>(
     steps: &mpsc::Sender<StepProgress>,
 ) -> Result<C::Outcome, CeremonyFault> {
     let links = links(shared, plan, members)?;
-    let outcome = converse(conversation, opening, links, shared.bounds.step(), |step| {
+    let step = shared.bounds.step();
+    let patience = Patience { first: step, step };
+    let outcome = converse(conversation, opening, links, patience, |step| {
         let _ = steps.try_send(step);
     });
     Ok(outcome.await)

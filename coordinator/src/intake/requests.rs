@@ -186,14 +186,20 @@ async fn attempt(
     let (attempt, opening) = SignAttempt::open(terms, members, &shared.voice, &mut rng())?;
     let session_id = attempt.session();
     let span = tracing::info_span!("attempt", %session_id);
-    let outcome = converse(attempt, opening, links, shared.bounds.step(), |progress| {
-        tracing::debug!(
-            step = progress.step,
-            done = progress.done,
-            of = progress.of,
-            "step"
-        );
-    })
+    let outcome = converse(
+        attempt,
+        opening,
+        links,
+        shared.bounds.patience(),
+        |progress| {
+            tracing::debug!(
+                step = progress.step,
+                done = progress.done,
+                of = progress.of,
+                "step"
+            );
+        },
+    )
     .instrument(span)
     .await;
     match outcome {

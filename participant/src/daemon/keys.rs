@@ -204,3 +204,13 @@ impl LoadError {
         }
     }
 }
+
+/// Ends the process where ledger and vault have come apart; the next start puts them together.
+pub(super) fn end_process(error: &crate::vault::VaultError) -> ! {
+    tracing::error!(
+        code = error.code(),
+        advice = error.advice(),
+        "the vault failed; ending: {error}"
+    );
+    std::process::exit(70);
+}

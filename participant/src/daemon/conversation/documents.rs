@@ -12,7 +12,10 @@ use firn_protocol::{
 };
 
 use super::{Conversation, Ended};
-use crate::{daemon::keys::LoadError, session::dkg::certify_command};
+use crate::{
+    daemon::keys::{LoadError, end_process},
+    session::dkg::certify_command,
+};
 
 impl Conversation {
     /// Makes a sharing usable: all certificates, the policy, and the operators' activation, each
@@ -56,10 +59,15 @@ impl Conversation {
             first_epoch: sharing.activation().first_epoch,
         };
         let committed = shared.commit(Command::Activate(activated)).await?;
-        shared
-            .vault
-            .promote(certified.key_id(), certified.share_version(), attempt)
-            .map_err(LoadError::from)?;
+        // The record says that the share is active. A disk that does not follow is not to be tried
+        // again by this process: a second sync may claim what the first one lost.
+        if let Err(error) =
+            shared
+                .vault
+                .promote(certified.key_id(), certified.share_version(), attempt)
+        {
+            end_process(&error);
+        }
         let what: MessageDigest = shared.use_key(&documents)?;
         self.acknowledge(member, what, &committed.durable).await
     }
