@@ -278,7 +278,7 @@ impl Error {
     pub const fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } | Self::Name(_) | Self::FolderNotEmpty { .. } => Exit::Usage,
-            Self::Transport { .. } | Self::Deadline { .. } => Exit::TryAgain,
+            Self::Transport { .. } | Self::Deadline { .. } | Self::Interrupted => Exit::TryAgain,
             Self::OutcomeUnknown { .. } => Exit::OutcomeUnknown,
             Self::Refused { code, .. } => Exit::of(*code),
             Self::File { .. }
@@ -292,7 +292,6 @@ impl Error {
             | Self::Key(_)
             | Self::Unverified { .. }
             | Self::Process { .. }
-            | Self::Interrupted
             | Self::NotHeld { .. } => Exit::Refused,
         }
     }

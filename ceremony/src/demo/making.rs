@@ -87,15 +87,14 @@ pub(super) async fn key(
 
     narrator.step("The ceremony");
     let spinner = narrator.spinner("the members talk");
+    let mut steps = Steps::default();
     let (record, checked) = operator
         .run(&plan, |progress: &Progress| {
-            if progress.done == progress.of {
-                let Progress { step, done, of } = progress;
-                spinner.suspend(|| narrator.fact(step.as_str(), format_args!("{done} of {of}")));
-            }
+            spinner.suspend(|| steps.reached(progress, narrator));
         })
         .await?;
     spinner.finish_and_clear();
+    steps.done(narrator);
     archive.document("ceremony", &record)?;
     narrator.fact("attempt", checked.attempt);
     let sharing = checked.sharing;
@@ -138,6 +137,32 @@ pub(super) async fn key(
         delivered.acknowledged.len() == members,
     );
     known(active, terms, narrator)
+}
+
+/// The ceremony's steps as they are told: one is done when the next begins.
+#[derive(Default)]
+struct Steps {
+    current: Option<(String, u16)>,
+}
+
+impl Steps {
+    fn reached(&mut self, progress: &Progress, narrator: &Narrator) {
+        let step = progress.step.as_str();
+        // The steps inside one proof of life come again with each of them.
+        if step.contains(':') {
+            return;
+        }
+        if self.current.as_ref().is_none_or(|(name, _)| name != step) {
+            self.done(narrator);
+        }
+        self.current = Some((step.to_owned(), progress.of));
+    }
+
+    fn done(&mut self, narrator: &Narrator) {
+        if let Some((step, of)) = self.current.take() {
+            narrator.fact(&step, format_args!("{of} of {of}"));
+        }
+    }
 }
 
 fn rule_terms() -> Result<RuleTerms, Error> {

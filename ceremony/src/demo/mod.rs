@@ -171,6 +171,7 @@ async fn sign(
     if let Some(process) = processes.take(&victim) {
         narrator.fact("SIGKILL", format_args!("process {}", process.pid()));
         process.kill().await?;
+        narrator.line("the coordinator asks again without it once its time for an answer is over");
     }
     let change = Child::new(1, 1)?.index();
     let second = cashier.payment(SECOND_COINS, change, PsbtVersion::V0)?;

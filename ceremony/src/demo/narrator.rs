@@ -41,7 +41,7 @@ impl Narrator {
 
     /// Says what something is.
     pub(super) fn fact(&self, name: &str, value: impl Display) {
-        self.output.say(format_args!("   {name:<13} {value}"));
+        self.output.say(format_args!("   {name:<17} {value}"));
     }
 
     /// A spinner for something that takes a while; nobody sees it where nobody watches.

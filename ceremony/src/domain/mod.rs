@@ -6,6 +6,7 @@ mod ca;
 mod config;
 pub mod files;
 mod folders;
+mod maker;
 mod people;
 
 pub use ca::{BACKDATING, DevelopmentCa, Issued, LEAF_VALIDITY, ROOT_VALIDITY};

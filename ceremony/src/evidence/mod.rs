@@ -7,3 +7,6 @@ mod signing;
 
 pub use ceremony::{CheckedCeremony, check_ceremony};
 pub use signing::{CheckedSigning, SigningTerms, check_signed};
+
+#[cfg(test)]
+mod tests;
