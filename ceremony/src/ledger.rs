@@ -6,10 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use firn_ledger::{
-    folder::Folder,
-    journal::{self, Report},
-};
+use firn_ledger::{folder::Folder, journal::Report, rules};
 
 use crate::error::Error;
 
@@ -41,7 +38,7 @@ pub fn check(folder: &Path) -> Result<Checked, Error> {
         if listing.segments.is_empty() {
             continue;
         }
-        let report = journal::check(&mut candidate, &[]);
+        let report = rules::check(&mut candidate, &[]);
         return Ok(Checked {
             folder: path,
             report,

@@ -442,3 +442,19 @@ fn the_report_names_a_clock_that_went_back() {
         "{report:?}"
     );
 }
+
+#[test]
+fn a_sound_journal_of_records_that_no_rule_wrote_is_not_lawful() {
+    let mut journal = small();
+    let report = firn_ledger::rules::check(&mut journal.segments, &[]);
+    assert!(!report.is_sound());
+    assert!(matches!(
+        report.findings.as_slice(),
+        [Finding::Unlawful { sequence, .. }] if sequence.value() == 0
+    ));
+    assert_eq!(
+        report.head,
+        journal.last_head(),
+        "its form is sound to the end"
+    );
+}

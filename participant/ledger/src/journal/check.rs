@@ -3,7 +3,9 @@
 
 use firn_protocol::ids::UnixMillis;
 
-use super::{Bound, BoundBreach, Damage, End, Head, ScanError, Scanner, SegmentSource, Sequence};
+use super::{
+    Bound, BoundBreach, Damage, End, Head, Record, ScanError, Scanner, SegmentSource, Sequence,
+};
 
 /// One thing that somebody has to know about a journal.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +19,14 @@ pub enum Finding {
     /// Somebody knows of another or a longer history.
     #[error(transparent)]
     Breach(BoundBreach),
+    /// A record that the rules never write after the ones before it.
+    #[error("record {sequence}: {what}")]
+    Unlawful {
+        /// The record.
+        sequence: Sequence,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The last write was never finished; a participant cuts it off when it starts.
     #[error(
         "the last write was never finished and never acknowledged: {written} bytes in segment {segment} from byte {offset}"
@@ -46,7 +56,9 @@ impl Finding {
     #[must_use]
     pub const fn refuses_start(&self) -> bool {
         match self {
-            Self::Damaged(_) | Self::Unreadable(_) | Self::Breach(_) => true,
+            Self::Damaged(_) | Self::Unreadable(_) | Self::Breach(_) | Self::Unlawful { .. } => {
+                true
+            }
             Self::TornTail { .. } | Self::ClockWentBack { .. } => false,
         }
     }
@@ -71,15 +83,25 @@ impl Report {
     }
 }
 
-/// Checks a journal from its first record to its last against all that is known of it.
+/// Checks the form of a journal from its first record to its last against all that is known of it.
 pub fn check<S: SegmentSource>(source: &mut S, bounds: &[Bound]) -> Report {
+    check_with(source, bounds, |_| Ok(()))
+}
+
+/// As [`check`], and asks `judge` about every record. What comes after the first record that it
+/// refuses is not judged any more, since it builds on it.
+pub fn check_with<S: SegmentSource>(
+    source: &mut S,
+    bounds: &[Bound],
+    judge: impl FnMut(&Record) -> Result<(), String>,
+) -> Report {
     let mut findings = Vec::new();
     let mut report = Report {
         head: Head::empty(),
         last_time: None,
         findings: Vec::new(),
     };
-    if let Err(error) = walk(source, bounds, &mut report, &mut findings) {
+    if let Err(error) = walk(source, bounds, judge, &mut report, &mut findings) {
         findings.push(match error {
             ScanError::Unreadable(error) => Finding::Unreadable(error),
             ScanError::Damaged(damage) => Finding::Damaged(damage),
@@ -93,10 +115,12 @@ pub fn check<S: SegmentSource>(source: &mut S, bounds: &[Bound]) -> Report {
 fn walk<S: SegmentSource>(
     source: &mut S,
     bounds: &[Bound],
+    mut judge: impl FnMut(&Record) -> Result<(), String>,
     report: &mut Report,
     findings: &mut Vec<Finding>,
 ) -> Result<(), ScanError> {
     let mut scanner = Scanner::new(source, bounds)?;
+    let mut lawful = true;
     while let Some(batch) = scanner.next_batch()? {
         for entry in batch.entries() {
             let (sequence, time) = (entry.record().sequence(), entry.record().time());
@@ -108,6 +132,10 @@ fn walk<S: SegmentSource>(
                 });
             }
             report.last_time = Some(time);
+            if lawful && let Err(what) = judge(entry.record()) {
+                lawful = false;
+                findings.push(Finding::Unlawful { sequence, what });
+            }
         }
         report.head = scanner.tip().head();
     }

@@ -62,7 +62,7 @@ mod tip;
 pub use append::{Appender, Write};
 pub use batch::{Batch, MAX_BATCH_RECORDS, batch_bytes, encode_batch};
 pub use bound::{Bound, BoundBreach, Knower};
-pub use check::{Finding, Report, check};
+pub use check::{Finding, Report, check, check_with};
 pub use record::{
     Entry, MAX_BODY_BYTES, MAX_RECORD_BYTES, NewRecord, Record, RecordHash, RecordKind, Sequence,
 };

@@ -18,7 +18,10 @@ use super::{
         write,
     },
 };
-use crate::{journal::Record, table::Table};
+use crate::{
+    journal::{Bound, Record, Report, SegmentSource, check_with},
+    table::{MemoryTable, Table},
+};
 
 /// A record that cannot follow the ones before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +46,15 @@ impl From<crate::table::TableError> for Unlawful {
     fn from(error: crate::table::TableError) -> Self {
         Self::State(error.into())
     }
+}
+
+/// Checks a journal at rest, its form and its law: every record is one that the rules could have
+/// written after the ones before it.
+pub fn check<S: SegmentSource>(source: &mut S, bounds: &[Bound]) -> Report {
+    let mut table = MemoryTable::default();
+    check_with(source, bounds, |record| {
+        apply(&mut table, record).map_err(|unlawful| unlawful.to_string())
+    })
 }
 
 /// Changes the state by one record.

@@ -12,7 +12,7 @@ mod command;
 mod state;
 
 pub use admit::{Refused, admit};
-pub use apply::{Unlawful, apply};
+pub use apply::{Unlawful, apply, check};
 pub use body::{
     AttemptOpened, AuthoritiesAccepted, Body, CeremonySent, CeremonyStep, Completed, Conflicted,
     EpochRaised, Genesis, PlanAccepted, ProofCompleted, ProofOpened, RefusalsCounted,
