@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use time::OffsetDateTime;
 
 use crate::{
     error::{Error, Exit},
@@ -40,9 +41,7 @@ pub(super) fn check(folder: &Path, output: &Output) -> Result<Exit, Error> {
 }
 
 fn show(report: &Report, output: Output) {
-    let time = report
-        .last_time_ms
-        .map_or_else(|| "none".to_owned(), |time| format!("{time} ms since 1970"));
+    let time = report.last_time_ms.map_or_else(|| "none".to_owned(), date);
     output.say(format_args!("Ledger     {}", report.folder));
     output.say(format_args!("Records    {}", report.size));
     output.say(format_args!("Root       {}", report.root));
@@ -57,4 +56,13 @@ fn show(report: &Report, output: Output) {
             .say("Damaged: nothing from there on is believed, and a participant refuses to start.");
         output.say("Keep the folder as it is; restore nothing over it before you know why.");
     }
+}
+
+/// Date and time in UTC, to the millisecond.
+fn date(time_ms: u64) -> String {
+    let nanoseconds = i128::from(time_ms).saturating_mul(1_000_000);
+    OffsetDateTime::from_unix_timestamp_nanos(nanoseconds).map_or_else(
+        |_| format!("{time_ms} ms after 1970 began"),
+        |time| time.to_string(),
+    )
 }

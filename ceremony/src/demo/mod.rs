@@ -29,7 +29,7 @@ use crate::{
     cli::Demo,
     client::{OperatorLine, Peer, RequesterLine},
     clock::now,
-    domain::{Domain, DomainTerms, Party},
+    domain::{Domain, DomainTerms, Party, files::claim_empty_folder},
     error::{Error, Exit},
     ledger,
     output::Output,
@@ -81,13 +81,17 @@ async fn perform(arguments: &Demo, output: Output) -> Result<DemoReport, Error> 
          Any {threshold} of them sign; no machine ever holds the key."
     ));
 
+    // Before anything takes time: a folder in use is refused at once.
+    let folder = folder(arguments.dir.as_deref())?;
+    claim_empty_folder(&folder)?;
+
     narrator.step("Programs");
     let binaries = Binaries::find(arguments.no_build, &narrator).await?;
     narrator.fact("participant", binaries.participant.display());
     narrator.fact("coordinator", binaries.coordinator.display());
 
     narrator.step("A throw-away trust domain");
-    let domain = Domain::create(&folder(arguments.dir.as_deref())?, &terms(members)?, now())?;
+    let domain = Domain::create(&folder, &terms(members)?, now())?;
     describe(&domain, &narrator);
 
     narrator.step("Processes");
