@@ -1,0 +1,539 @@
+//! The list of kinds, tied to the protocol: a message that is added to one of its sums does not
+//! compile here until it has a sample, and a test compares the documents with the sources.
+
+use firn_protocol::{
+    bitcoin::Sats,
+    codec::{self, Blob, List, Maybe, Text},
+    documents::{
+        Activation, Authorities, Certificate, Checkpoint, Grant, Intent, Plan, Policy, Receipt,
+    },
+    envelope::{Document, Endorsed, Envelope, digest_of},
+    ids::{BuildDigest, MessageDigest, Nonce, PolicyVersion, RequestId, SessionId},
+    limits,
+    messages::{
+        Acknowledgement, ActivationResult, CeremonyFailed, CeremonyRecord, CertificateSet,
+        ChargeEntry, Commitments, Complaint, Deliver, DkgManifest, DkgOpen, DkgRound1, EpochEntry,
+        Final, FromCeremony, FromMember, FromRequests, Hello, KeyQuery, MemberPresence,
+        MissingMember, NewsEntry, Outpoint, PackageBody, PolicyEntry, Presence, PresenceQuery,
+        Progress, ProofOpen, Refusal, RequestFailed, RequestProgress, RequestSigned,
+        ReservationEntry, RunCeremony, ShareList, SignRequest, SignedEntry, SpentEntry, ToCeremony,
+        ToMember, ToRequests, Welcome,
+    },
+    reject::Reject,
+    session::SessionHeader,
+};
+use serde::Serialize;
+
+use super::{
+    Carried, NOW, Sample, Signer, World, digest_of_message,
+    domain::{Domain, FIRST_EPOCH},
+    judge,
+    people::{id, member},
+    standing,
+};
+
+/// What a sample is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A document, by the word in its signatures.
+    Document(&'static str),
+    /// A message, by its sum and its number.
+    Message(&'static str, u16),
+    /// The first frame from one side of a connection, by the document in it.
+    Greeting(&'static str),
+}
+
+/// Names every variant of a sum of messages once: as a list, and in a match that must be complete.
+macro_rules! messages {
+    ($($sum:ident $place:literal { $($number:literal $variant:ident $name:literal $rule:literal,)+ })+) => {
+        /// Every message: its sum, its number, its name.
+        pub const MESSAGES: &[(&str, u16, &str)] =
+            &[$($((stringify!($sum), $number, concat!($place, "-", $name)),)+)+];
+
+        $(impl Named for $sum {
+            const SUM: &'static str = stringify!($sum);
+
+            fn name_and_rule(&self) -> (&'static str, &'static str) {
+                match self { $(Self::$variant(_) => (concat!($place, "-", $name), $rule),)+ }
+            }
+
+            fn wire_number(&self) -> u16 {
+                self.number()
+            }
+        })+
+    };
+}
+
+trait Named: Serialize {
+    const SUM: &'static str;
+    fn name_and_rule(&self) -> (&'static str, &'static str);
+    fn wire_number(&self) -> u16;
+}
+
+messages! {
+    ToMember "to-member" {
+        1 SignOpen "sign-open" "sign-open-message",
+        2 Package "package" "package-message",
+        3 Final "final" "final-message",
+        4 KeyQuery "key-query" "key-query-message",
+        5 Deliver "deliver" "deliver-message",
+        10 DkgOpen "dkg-open" "dkg-open-message",
+        11 DkgRound1Set "dkg-round1-set" "dkg-round1-set-message",
+        12 Delivery "delivery" "delivery-message",
+        13 CertificateSet "certificate-set" "certificate-set-message",
+        14 ProofOpen "proof-open" "proof-open-message",
+    }
+    FromMember "from-member" {
+        1 Commitments "commitments" "commitments-message",
+        2 Shares "shares" "shares-message",
+        3 Receipt "receipt" "receipt-message",
+        4 Refusal "refusal" "refusal-message",
+        5 KeyDocuments "key-documents" "key-documents-message",
+        6 Acknowledgement "acknowledgement" "acknowledgement-message",
+        10 DkgRound1 "dkg-round1" "dkg-round1-message",
+        11 DkgRound2 "dkg-round2" "dkg-round2-message",
+        12 Certificate "certificate" "certificate-message",
+        13 Complaint "complaint" "complaint-message",
+    }
+    ToRequests "to-requests" {
+        1 Sign "sign" "sign-request-message",
+    }
+    FromRequests "from-requests" {
+        1 Signed "signed" "request-signed-message",
+        2 Failed "failed" "request-failed-message",
+    }
+    ToCeremony "to-ceremony" {
+        1 Run "run" "run-ceremony-message",
+        2 Deliver "deliver" "deliver-documents-message",
+        3 Presence "presence" "presence-query-message",
+    }
+    FromCeremony "from-ceremony" {
+        1 Progress "progress" "progress-message",
+        2 Certified "certified" "ceremony-record-message",
+        3 Failed "failed" "ceremony-failed-message",
+        4 Delivered "delivered" "activation-result-message",
+        5 Presence "presence" "presence-message",
+    }
+}
+
+/// Every document, by the word in its signatures.
+pub const DOCUMENTS: &[&str] = &[
+    Authorities::KIND,
+    Plan::KIND,
+    Policy::KIND,
+    Activation::KIND,
+    Certificate::KIND,
+    Checkpoint::KIND,
+    Grant::KIND,
+    Intent::KIND,
+    Receipt::KIND,
+    SessionHeader::KIND,
+    Hello::KIND,
+    Welcome::KIND,
+    Commitments::KIND,
+    PackageBody::KIND,
+    ShareList::KIND,
+    Refusal::KIND,
+    KeyQuery::KIND,
+    Acknowledgement::KIND,
+    PresenceQuery::KIND,
+    DkgRound1::KIND,
+    DkgManifest::KIND,
+    Complaint::KIND,
+];
+
+type Judge = fn(&World, &[u8]) -> Result<(), Reject>;
+
+/// All samples.
+#[must_use]
+pub fn all() -> Vec<Sample> {
+    let world = World::fixed();
+    let mut samples = documents(world);
+    samples.extend(greetings(world));
+    samples.extend(to_members(world).into_iter().map(|m| message(&m, judge::to_member)));
+    samples.extend(from_members(world).into_iter().map(|m| message(&m, judge::from_member)));
+    samples.push(message(&sign_request(world), judge::to_requests));
+    samples.extend(from_requests(world).into_iter().map(|m| message(&m, judge::from_requests)));
+    samples.extend(to_ceremony(world).into_iter().map(|m| message(&m, judge::to_ceremony)));
+    samples.extend(from_ceremony(world).into_iter().map(|m| message(&m, judge::from_ceremony)));
+    samples
+}
+
+fn documents(world: &World) -> Vec<Sample> {
+    let people = &world.people;
+    let dealing = &world.dealing;
+    let [m1, _, _] = &people.members;
+    let coordinator: fn(&World) -> &_ = |world| &world.people.coordinator;
+    let first: fn(&World) -> &_ = |world| &world.people.members[0];
+    let third: fn(&World) -> &_ = |world| &world.people.members[2];
+    let certificate = world.certified.certificates()[0].envelope();
+    let broken = m1.sign(&world.broken.complaint(member(1), member(2)));
+    let manifest = &dealing.round2[0].manifest;
+    let shares = world.request.shares[0].envelope();
+    let header = world.request.header.envelope();
+    let body = world.request.body.envelope();
+    vec![
+        endorsed::<Authorities>("authorities", &world.authorities_endorsed, judge::authorities),
+        endorsed::<Plan>("plan", &world.plan_endorsed, judge::plan),
+        endorsed::<Activation>("activation", &world.documents.activation, judge::activation),
+        envelope("policy", &world.documents.policy, |w| &w.people.policy_authority, judge::policy),
+        envelope("certificate", certificate, first, judge::certificate),
+        envelope("checkpoint", &super::head(people, member(1)), first, judge::checkpoint),
+        envelope("grant", &world.open.grant, |w| &w.people.grant_authority, judge::grant),
+        envelope("intent", &world.open.intent, |w| &w.people.requester, judge::intent),
+        envelope("receipt", &world.receipts[0], first, judge::receipt),
+        envelope("session-header", header, coordinator, judge::session),
+        envelope("hello", &hello(world), |w| &w.people.requester, judge::hello),
+        envelope("welcome", &welcome(world), coordinator, judge::welcome),
+        envelope(
+            "commitments",
+            world.request.commitments[0].envelope(),
+            first,
+            judge::commitments,
+        ),
+        envelope("package-body", body, coordinator, judge::package),
+        envelope("share-list", shares, first, judge::shares),
+        envelope("refusal", &refusal(world), third, judge::refusal),
+        envelope("key-query", &key_query(world), coordinator, judge::key_query),
+        envelope(
+            "acknowledgement",
+            &acknowledgement(world, 1),
+            first,
+            judge::acknowledgement,
+        ),
+        envelope(
+            "presence-query",
+            &presence_query(world),
+            |w| &w.people.operators[0],
+            judge::presence_query,
+        ),
+        envelope("dkg-round1", dealing.round1[0].envelope(), first, judge::dkg_round1),
+        envelope("dkg-manifest", manifest, first, judge::dkg_manifest),
+        envelope("complaint", &broken, first, judge::complaint),
+    ]
+}
+
+fn greetings(world: &World) -> Vec<Sample> {
+    let greeting = |name: &str, kind, rule, bytes: Vec<u8>, judge: Judge| Sample {
+        name: format!("greeting-{name}"),
+        kind: Kind::Greeting(kind),
+        rule,
+        digest: digest_of_message(&bytes),
+        bytes,
+        limit: limits::MAX_HELLO,
+        carried: Carried::EndToEnd,
+        signer: None,
+        judge,
+    };
+    let hello = codec::encode(&hello(world)).unwrap();
+    let welcome = codec::encode(&welcome(world)).unwrap();
+    vec![
+        greeting("hello", Hello::KIND, "hello-frame", hello, judge::hello_frame),
+        greeting("welcome", Welcome::KIND, "welcome-frame", welcome, judge::welcome_frame),
+    ]
+}
+
+fn to_members(world: &World) -> Vec<ToMember> {
+    let dealing = &world.dealing;
+    let certificates = world.documents.certificates.clone();
+    vec![
+        ToMember::SignOpen(world.open.clone()),
+        ToMember::Package(world.request.package()),
+        ToMember::Final(Final {
+            session: world.request.id(),
+            signatures: List::new(world.request.signatures.clone()).unwrap(),
+        }),
+        ToMember::KeyQuery(key_query(world)),
+        ToMember::Deliver(deliver(world)),
+        ToMember::DkgOpen(DkgOpen {
+            header: dealing.header.envelope().clone(),
+            plan: world.plan_endorsed.clone(),
+        }),
+        ToMember::DkgRound1Set(dealing.round1_set()),
+        ToMember::Delivery(dealing.delivery(member(1))),
+        ToMember::CertificateSet(CertificateSet { certificates }),
+        ToMember::ProofOpen(ProofOpen {
+            header: world.proofs[0].header.envelope().clone(),
+        }),
+    ]
+}
+
+fn from_members(world: &World) -> Vec<FromMember> {
+    let [m1, _, _] = &world.people.members;
+    let complaint = m1.sign(&world.broken.complaint(member(1), member(2)));
+    vec![
+        FromMember::Commitments(world.request.commitments[0].envelope().clone()),
+        FromMember::Shares(world.request.shares[0].envelope().clone()),
+        FromMember::Receipt(world.receipts[0].clone()),
+        FromMember::Refusal(refusal(world)),
+        FromMember::KeyDocuments(world.documents.clone()),
+        FromMember::Acknowledgement(acknowledgement(world, 1)),
+        FromMember::DkgRound1(world.dealing.round1[0].envelope().clone()),
+        FromMember::DkgRound2(world.dealing.round2[0].clone()),
+        FromMember::Certificate(world.documents.certificates[0].clone()),
+        FromMember::Complaint(complaint),
+    ]
+}
+
+fn sign_request(world: &World) -> ToRequests {
+    ToRequests::Sign(SignRequest {
+        intent: world.open.intent.clone(),
+        grant: world.open.grant.clone(),
+        approvals: List::empty(),
+    })
+}
+
+fn from_requests(world: &World) -> Vec<FromRequests> {
+    let receipts = [1, 2].map(member).into_iter().zip(world.receipts.clone());
+    vec![
+        FromRequests::Signed(RequestSigned {
+            session: world.request.id(),
+            signatures: List::new(world.request.signatures.clone()).unwrap(),
+            receipts: List::new(receipts.collect()).unwrap(),
+            evidence: Maybe(Some(world.request.signing_record())),
+        }),
+        FromRequests::Failed(RequestFailed {
+            code: Reject::QuorumUnavailable,
+            refusals: List::new(vec![(member(3), refusal(world))]).unwrap(),
+            missing: List::new(vec![MissingMember {
+                name: "m2".parse().unwrap(),
+                since: Maybe(Some(NOW)),
+            }])
+            .unwrap(),
+            detail: Text::new("m2 is not connected").unwrap(),
+        }),
+    ]
+}
+
+fn to_ceremony(world: &World) -> Vec<ToCeremony> {
+    vec![
+        ToCeremony::Run(RunCeremony {
+            plan: world.plan_endorsed.clone(),
+        }),
+        ToCeremony::Deliver(deliver(world)),
+        ToCeremony::Presence(presence_query(world)),
+    ]
+}
+
+fn from_ceremony(world: &World) -> Vec<FromCeremony> {
+    let dealing = &world.dealing;
+    let round1 = dealing.round1.iter().map(|word| word.envelope().clone());
+    let deliveries = [1, 2, 3].map(|number| dealing.delivery(member(number)));
+    let proofs = world.proofs.iter().map(super::Round::proof_record);
+    vec![
+        FromCeremony::Progress(Progress {
+            step: Text::new("round one").unwrap(),
+            done: 2,
+            of: 3,
+        }),
+        FromCeremony::Certified(CeremonyRecord {
+            header: dealing.header.envelope().clone(),
+            round1: List::new(round1.collect()).unwrap(),
+            manifests: List::new(dealing.manifests()).unwrap(),
+            deliveries: List::new(deliveries.to_vec()).unwrap(),
+            certificates: world.documents.certificates.clone(),
+            proofs: List::new(proofs.collect()).unwrap(),
+        }),
+        FromCeremony::Failed(CeremonyFailed {
+            code: Reject::DkgShare,
+            culprit: Maybe(Some(member(2))),
+            step: Text::new("certificates").unwrap(),
+        }),
+        FromCeremony::Delivered(ActivationResult {
+            acknowledgements: List::new(vec![
+                acknowledgement(world, 1),
+                acknowledgement(world, 2),
+            ])
+            .unwrap(),
+            missing: List::new(vec![(member(3), Reject::QuorumUnavailable)]).unwrap(),
+        }),
+        FromCeremony::Presence(Presence {
+            members: List::new(vec![MemberPresence {
+                id: id("participant", "m1"),
+                software: Text::new("firn 0.1.0").unwrap(),
+                since: NOW,
+            }])
+            .unwrap(),
+            ceremonies: List::new(vec![world.plan.ceremony_id]).unwrap(),
+        }),
+    ]
+}
+
+fn envelope<T: Document>(
+    rule: &'static str,
+    envelope: &Envelope<T>,
+    signer: fn(&World) -> &super::Person,
+    judge: Judge,
+) -> Sample {
+    let world = World::fixed();
+    let verified = envelope.clone().verify(&signer(world).key()).unwrap();
+    Sample {
+        name: format!("document-{}", T::KIND),
+        kind: Kind::Document(T::KIND),
+        rule,
+        bytes: envelope.as_bytes().to_vec(),
+        limit: Envelope::<T>::LIMIT,
+        carried: Carried::EndToEnd,
+        signer: Some(Signer::One(signer)),
+        judge,
+        digest: verified.digest(),
+    }
+}
+
+fn endorsed<T: Document>(rule: &'static str, document: &Endorsed, judge: Judge) -> Sample {
+    let (document_read, digest) = document.read::<T>().unwrap();
+    assert_eq!(digest, digest_of::<T>(&document_read.to_payload().unwrap()));
+    Sample {
+        name: format!("document-{}", T::KIND),
+        kind: Kind::Document(T::KIND),
+        rule,
+        bytes: codec::encode(document).unwrap(),
+        limit: Endorsed::LIMIT,
+        carried: Carried::EndToEnd,
+        signer: Some(Signer::Operators),
+        judge,
+        digest,
+    }
+}
+
+fn message<M: Named>(message: &M, judge: Judge) -> Sample {
+    let (name, rule) = message.name_and_rule();
+    let on_its_word = [
+        "from-requests-failed",
+        "from-ceremony-progress",
+        "from-ceremony-failed",
+        "from-ceremony-delivered",
+        "from-ceremony-presence",
+    ];
+    let bytes = codec::encode(message).unwrap();
+    Sample {
+        name: name.to_owned(),
+        kind: Kind::Message(M::SUM, message.wire_number()),
+        rule,
+        digest: digest_of_message(&bytes),
+        bytes,
+        limit: limit_of(M::SUM, message.wire_number()),
+        carried: if on_its_word.contains(&name) {
+            Carried::OnItsWord
+        } else {
+            Carried::EndToEnd
+        },
+        signer: None,
+        judge,
+    }
+}
+
+/// As the receivers have it.
+fn limit_of(sum: &str, number: u16) -> usize {
+    match (sum, number) {
+        ("ToMember", 2) | ("FromRequests" | "FromCeremony", _) => limits::MAX_FRAME,
+        ("ToMember", 3) => limits::MAX_SHARES * 2,
+        ("ToMember", 11) => limits::MAX_CEREMONY_MESSAGE * 2,
+        ("ToMember", 12 | 13) | ("FromMember" | "ToCeremony", _) => limits::MAX_CEREMONY_MESSAGE,
+        _ => limits::MAX_OPEN,
+    }
+}
+
+/// One entry of each kind.
+pub(super) fn news(domain: &Domain) -> Vec<NewsEntry> {
+    let key_id = domain.key_id();
+    let request_id = RequestId::from_bytes([0x31; 32]);
+    let head = super::head(&domain.people, member(3));
+    vec![
+        NewsEntry::Epoch(EpochEntry {
+            key_id,
+            epoch: FIRST_EPOCH,
+            owner: domain.people.requester_id(),
+        }),
+        NewsEntry::Reservation(ReservationEntry {
+            key_id,
+            request_id,
+            intent: firn_protocol::ids::IntentDigest::from_bytes([0x32; 32]),
+            policy: domain.policy_digest(),
+            epoch: FIRST_EPOCH,
+            session: SessionId::from_bytes([0x33; 32]),
+            progress: RequestProgress::Released,
+        }),
+        NewsEntry::Charge(ChargeEntry {
+            key_id,
+            request_id,
+            amount: Sats::new(21_000).unwrap(),
+            time: NOW,
+        }),
+        NewsEntry::Spent(SpentEntry {
+            key_id,
+            request_id,
+            outpoints: List::new(vec![(Outpoint::from_bytes([0x34; 32]), 1)]).unwrap(),
+        }),
+        NewsEntry::Signed(SignedEntry {
+            envelope: Blob::new(head.as_bytes().to_vec()).unwrap(),
+        }),
+        NewsEntry::Policy(PolicyEntry {
+            key_id,
+            version: PolicyVersion::new(1),
+            policy: domain.policy_digest(),
+        }),
+    ]
+}
+
+fn hello(world: &World) -> Envelope<Hello> {
+    world.people.requester.sign(&Hello {
+        from: world.people.requester_id(),
+        to: world.people.coordinator_id(),
+        nonce: world.hello_nonce(),
+        software: Text::new("firn 0.1.0").unwrap(),
+        build: BuildDigest::from_bytes([0xb2; 32]),
+        time: NOW,
+    })
+}
+
+fn welcome(world: &World) -> Envelope<Welcome> {
+    world.people.coordinator.sign(&Welcome {
+        from: world.people.coordinator_id(),
+        to: world.people.requester_id(),
+        nonce: world.hello_nonce(),
+        software: Text::new("firn 0.1.0").unwrap(),
+        time: NOW,
+    })
+}
+
+fn key_query(world: &World) -> Envelope<KeyQuery> {
+    world.people.coordinator.sign(&KeyQuery {
+        key_id: world.key_id(),
+        nonce: Nonce::from_bytes([0x4b; 32]),
+    })
+}
+
+fn presence_query(world: &World) -> Envelope<PresenceQuery> {
+    world.people.operators[0].sign(&PresenceQuery {
+        nonce: Nonce::from_bytes([0x4c; 32]),
+    })
+}
+
+fn deliver(world: &World) -> Deliver {
+    Deliver {
+        documents: world.documents.clone(),
+    }
+}
+
+/// Member 3 has frozen and says so.
+fn refusal(world: &World) -> Envelope<Refusal> {
+    let open = codec::encode(&ToMember::SignOpen(world.open.clone())).unwrap();
+    world.people.member(member(3)).sign(&Refusal {
+        about: MessageDigest::from_bytes(digest_of_message(&open)),
+        session: Maybe(Some(world.request.id())),
+        request_id: Maybe(Some(world.opening.grant.request_id)),
+        code: Reject::Frozen,
+        culprit: Maybe(None),
+        retry_after_ms: Maybe(None),
+        time: NOW,
+    })
+}
+
+fn acknowledgement(world: &World, number: u16) -> Envelope<Acknowledgement> {
+    world.people.member(member(number)).sign(&Acknowledgement {
+        member: member(number),
+        what: MessageDigest::from_bytes(*world.activation_digest().as_bytes()),
+        standing: standing(&world.people, member(number)),
+    })
+}
