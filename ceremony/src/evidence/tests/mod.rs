@@ -45,7 +45,9 @@ enum Lie {
     CommitmentByAnother,
     CommitmentsExchanged,
     PackageByStranger,
+    PackageOfOtherLists,
     ShareFlipped,
+    SharesThatMakeUpForEachOther,
     SharesForAnotherPackage,
     ShareLeftOut,
 }
@@ -72,6 +74,19 @@ fn flipped(signature: Signature) -> Signature {
     let mut bytes = *signature.as_bytes();
     bytes[63] ^= 1;
     Signature::from_bytes(bytes)
+}
+
+/// The next scalar up or down: a byte at `limit` carries over to the one before it.
+fn stepped(share: SignatureShare, limit: u8, step: impl Fn(u8) -> u8) -> SignatureShare {
+    let mut bytes = *share.as_bytes();
+    for byte in bytes.iter_mut().rev() {
+        let carries = *byte == limit;
+        *byte = step(*byte);
+        if !carries {
+            break;
+        }
+    }
+    SignatureShare::from_bytes(bytes)
 }
 
 fn answer(world: &mut World, lie: Lie) -> RequestSigned {
@@ -181,6 +196,9 @@ fn answer(world: &mut World, lie: Lie) -> RequestSigned {
             signature: aggregate(&list, &of_all, &item.key(public).unwrap()).unwrap(),
         });
     }
+    if lie == Lie::PackageOfOtherLists {
+        digests.swap(0, 1);
+    }
     let package = PackageBody {
         session,
         inputs: List::new(digests).unwrap(),
@@ -192,6 +210,10 @@ fn answer(world: &mut World, lie: Lie) -> RequestSigned {
     };
     let package = Envelope::sign(&package, carrier).unwrap();
     let package = package.verify(&carrier.identity()).unwrap();
+    if lie == Lie::SharesThatMakeUpForEachOther {
+        made[0][0] = stepped(made[0][0], 0xff, |byte| byte.wrapping_add(1));
+        made[1][0] = stepped(made[1][0], 0x00, |byte| byte.wrapping_sub(1));
+    }
     if lie == Lie::ShareFlipped {
         let mut bytes = *made[0][0].as_bytes();
         bytes[31] ^= 1;
@@ -290,6 +312,10 @@ fn answer(world: &mut World, lie: Lie) -> RequestSigned {
 
 fn check(world: &mut World, lie: Lie) -> Result<CheckedSigning, Reject> {
     let answer = answer(world, lie);
+    judge(world, &answer)
+}
+
+fn judge(world: &World, answer: &RequestSigned) -> Result<CheckedSigning, Reject> {
     let coordinators: [IdentityKey; 1] = [world.coordinator.identity()];
     let terms = SigningTerms {
         sharing: &world.active,
@@ -298,7 +324,7 @@ fn check(world: &mut World, lie: Lie) -> Result<CheckedSigning, Reject> {
         request_id: world.request_id,
         epoch: Epoch::new(1),
     };
-    check_signed(&answer, &terms)
+    check_signed(answer, &terms)
 }
 
 #[test]
@@ -331,10 +357,22 @@ fn refuses_every_lie_by_its_name() {
         (Lie::CommitmentByAnother, Reject::UnknownSigner),
         (Lie::CommitmentsExchanged, Reject::UnknownSigner),
         (Lie::PackageByStranger, Reject::UnknownSigner),
+        (Lie::PackageOfOtherLists, Reject::PackageDigest),
         (Lie::ShareFlipped, Reject::FinalSignature),
+        (Lie::SharesThatMakeUpForEachOther, Reject::FinalSignature),
         (Lie::SharesForAnotherPackage, Reject::PackageDigest),
         (Lie::ShareLeftOut, Reject::PackageMembers),
     ] {
         assert_eq!(check(&mut world, lie), Err(code), "{lie:?}");
     }
+}
+
+#[test]
+fn refuses_valid_signatures_with_the_evidence_of_others() {
+    let mut world = world();
+    let (mut one, other) = (answer(&mut world, Lie::None), answer(&mut world, Lie::None));
+    assert_ne!(one.signatures, other.signatures);
+    assert!(judge(&world, &one).is_ok() && judge(&world, &other).is_ok());
+    one.evidence = other.evidence;
+    assert_eq!(judge(&world, &one), Err(Reject::FinalSignature));
 }
