@@ -5,11 +5,14 @@
 pub mod independent;
 pub mod key;
 pub mod process;
+pub mod secrets;
+pub mod trace;
 
 use std::{
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use firn_ceremony::{
@@ -19,6 +22,11 @@ use firn_ceremony::{
     ledger, now,
     payment::own_scripts,
 };
+use firn_ledger::{
+    folder::Folder,
+    journal::{Entry, Scanner},
+    rules::Body,
+};
 use firn_protocol::{
     documents::{Activation, Plan},
     envelope::Approved,
@@ -26,6 +34,7 @@ use firn_protocol::{
     keys::IdentitySecret,
     sharing::{ActiveSharing, CertifiedSharing, verify_plan},
 };
+use serde::Serialize;
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -43,7 +52,7 @@ pub struct Cluster {
     // Before the folder, so that the processes end first.
     members: Vec<Option<Process>>,
     coordinator: Option<Process>,
-    domain: Domain,
+    domain: Arc<Domain>,
     address: SocketAddr,
     threshold: u16,
     binaries: &'static Binaries,
@@ -89,7 +98,7 @@ impl Cluster {
         let mut cluster = Self {
             members: Vec::new(),
             coordinator: None,
-            domain,
+            domain: Arc::new(domain),
             address: ([127, 0, 0, 1], 0).into(),
             threshold: t,
             binaries,
@@ -108,8 +117,14 @@ impl Cluster {
 
     /// Who is who, and where everything is.
     #[must_use]
-    pub const fn domain(&self) -> &Domain {
+    pub fn domain(&self) -> &Domain {
         &self.domain
+    }
+
+    /// The same for whoever asks while processes come and go.
+    #[must_use]
+    pub fn shared_domain(&self) -> Arc<Domain> {
+        Arc::clone(&self.domain)
     }
 
     /// A member, from 1 on.
@@ -154,13 +169,28 @@ impl Cluster {
         fs::read_to_string(party.folder.log()).unwrap_or_default()
     }
 
-    /// How many records a member's journal holds, running or not; it must be sound.
+    /// How many records a member's journal holds now, while it is perhaps being written.
     #[must_use]
-    pub fn records(&self, number: usize) -> u64 {
+    pub fn records_so_far(&self, number: usize) -> u64 {
+        let checked = ledger::check(self.member(number).folder.path()).unwrap();
+        checked.report.head.size.leaves()
+    }
+
+    /// Every record of a member's journal, which must be at rest and sound.
+    #[must_use]
+    pub fn journal(&self, number: usize) -> Vec<Body> {
         let checked = ledger::check(self.member(number).folder.path()).unwrap();
         let report = checked.report;
         assert!(report.is_sound(), "member {number}: {:?}", report.findings);
-        report.head.size.leaves()
+        let mut folder = Folder::open(&checked.folder).unwrap();
+        let mut scanner = Scanner::new(&mut folder, &[]).unwrap();
+        let mut bodies = Vec::new();
+        while let Some(batch) = scanner.next_batch().unwrap() {
+            let records = batch.entries().iter().map(Entry::record);
+            bodies.extend(records.map(|record| Body::of(record).unwrap()));
+        }
+        assert_eq!(bodies.len() as u64, report.head.size.leaves());
+        bodies
     }
 
     /// A requester's connection.
@@ -194,8 +224,16 @@ impl Cluster {
             self.accept(member, &plan).await;
         }
         let operator = self.operator().await;
-        let (_, checked) = operator.run(&plan, |_| {}).await.unwrap();
+        let (record, checked) = operator.run(&plan, |_| {}).await.unwrap();
+        self.keep("ceremony", &record);
         checked.sharing
+    }
+
+    /// Keeps in the domain's folder what the coordinator has seen, as evidence is kept.
+    pub fn keep<T: Serialize>(&self, name: &str, document: &T) {
+        let folder = self.domain.path().join("evidence");
+        fs::create_dir_all(&folder).unwrap();
+        write_document(&folder.join(format!("{name}.cbor")), document).unwrap();
     }
 
     /// Policy and activation, stored by every member.

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// The calls that touch files by name, and those that say what is done about memory and peers.
 const TRACED: &str = "trace=open,openat,openat2,creat,rename,renameat,renameat2,link,linkat,symlink,\
-                      symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,truncate,connect,bind,prctl";
+                      symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,truncate,connect,bind,listen,prctl";
 
 /// Looks at a condition again and again until it holds.
 ///
