@@ -11,7 +11,7 @@ use std::{
 
 use firn_ledger::rules::{Answer, Command, RefusalsCounted, RefusedInFull, Witnessed};
 use firn_protocol::{
-    documents::Authorities,
+    documents::{Authorities, RosterEntry},
     envelope::Approved,
     ids::{AuthoritiesDigest, KeyId, MessageDigest, UnixMillis},
     names::SpiffeId,
@@ -26,7 +26,7 @@ use crate::{
     documents::Documents,
     refusals::{Noted, Refusals},
     rules::ParticipantRules,
-    session::{Peers, Speaker, dkg::OwnSoftware},
+    session::{Peers, Speaker, dkg::OwnSoftware, witness},
     store::{Clock, CommitError, Committed, Committer},
     vault::Vault,
 };
@@ -147,19 +147,20 @@ impl Shared {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn peers(&self) -> Peers {
-        self.peers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    /// What has been witnessed of the other members of a roster: others are not their business.
+    pub(super) fn peers_in(&self, roster: &[RosterEntry]) -> Peers {
+        let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let witnessed = |member: &RosterEntry| {
+            let checkpoint = peers.get(&member.identity)?;
+            Some((member.identity, checkpoint.clone()))
+        };
+        roster.iter().filter_map(witnessed).collect()
     }
 
     /// Heads that are stored may be said.
     pub(super) fn remember(&self, heads: Vec<Witnessed>) {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        for head in heads {
-            peers.insert(head.identity, head.checkpoint);
-        }
+        witness(&mut peers, heads);
     }
 
     /// Records a refusal, or counts it.

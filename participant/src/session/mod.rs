@@ -13,10 +13,12 @@ mod random;
 mod sign;
 mod speaker;
 
-pub use gate::{Judged, JudgedProof, JudgedRequest, KeyInUse, judge_proof, judge_request};
+pub use gate::{
+    Judged, JudgedProof, JudgedRequest, KeyInUse, ReceiptTerms, judge_proof, judge_request,
+};
 pub use random::HedgedRng;
 pub use sign::{AwaitFinal, AwaitPackage, Finished, Releasing};
-pub use speaker::{Peers, Speaker};
+pub use speaker::{Peers, Speaker, witness};
 
 use firn_protocol::{ids::Identifier, reject::Reject};
 

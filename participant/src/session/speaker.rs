@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use firn_ledger::journal::Head;
+use firn_ledger::{journal::Head, rules::Witnessed};
 use firn_protocol::{
     codec::List,
     documents::{Checkpoint, SignedCheckpoint},
@@ -18,6 +18,25 @@ use crate::store::Durable;
 
 /// The latest heads that this participant has witnessed of others, by identity.
 pub type Peers = BTreeMap<IdentityKey, SignedCheckpoint>;
+
+/// Remembers heads that are stored, so that they may be said. An older head never takes the place of
+/// a later one: a restored copy would else be forgotten by the very peers that can unmask it.
+pub fn witness(peers: &mut Peers, heads: Vec<Witnessed>) {
+    for Witnessed {
+        identity,
+        checkpoint,
+    } in heads
+    {
+        let size = |head: &SignedCheckpoint| {
+            let head = head.clone().verify(&identity).ok();
+            head.map(|head| head.size)
+        };
+        // Nothing is less than every size.
+        if peers.get(&identity).and_then(size) < size(&checkpoint) {
+            peers.insert(identity, checkpoint);
+        }
+    }
+}
 
 /// The participant's voice.
 pub struct Speaker {

@@ -8,6 +8,7 @@ use firn_protocol::{
     limits,
     messages::{Acknowledgement, DkgOpen, ToMember, message_digest},
     reject::Reject,
+    sharing::CertifiedSharing,
 };
 
 use super::{Conversation, Ended};
@@ -39,13 +40,8 @@ impl Conversation {
             .map_err(LoadError::from)?;
         let committed = shared.commit(command).await?;
         let what = MessageDigest::from_bytes(*sharing.set_digest().as_bytes());
-        let member = sharing
-            .plan()
-            .member(&shared.speaker.identity())
-            .ok_or(Reject::NotAMember)?
-            .identifier;
-        shared.hold_certified(sharing)?;
-        self.acknowledge(member, what, &committed.durable).await
+        shared.hold_certified(sharing.clone())?;
+        self.acknowledge(&sharing, what, &committed.durable).await
     }
 
     /// Opening, round one, round two.
@@ -71,10 +67,11 @@ impl Conversation {
             .commit(Command::AcceptPlan(PlanAccepted { plan: digest }))
             .await?;
         let committed = shared.commit(opened.command()).await?;
+        let peers = shared.peers_in(&opened.attempt().plan.roster);
         let session = opened.round1(
             &committed.durable,
             &shared.speaker,
-            &shared.peers(),
+            &peers,
             shared.now(),
             &mut Shared::random(),
         )?;
@@ -158,14 +155,16 @@ impl Conversation {
 
     pub(super) async fn acknowledge(
         &mut self,
-        member: firn_protocol::ids::Identifier,
+        certified: &CertifiedSharing,
         what: MessageDigest,
         durable: &Durable,
     ) -> Result<(), Ended> {
         let shared = Arc::clone(&self.shared);
-        let standing = shared
-            .speaker
-            .standing(durable, &shared.peers(), shared.now())?;
+        let roster = &certified.plan().roster;
+        let member = certified.plan().member(&shared.speaker.identity());
+        let member = member.ok_or(Reject::NotAMember)?.identifier;
+        let peers = shared.peers_in(roster);
+        let standing = shared.speaker.standing(durable, &peers, shared.now())?;
         let acknowledgement = Acknowledgement {
             member,
             what,

@@ -26,11 +26,11 @@ impl Conversation {
         let sharing =
             ActiveSharing::verify(&documents, &shared.authorities, shared.authorities_digest)?;
         let certified = sharing.certified();
-        let member = certified
+        // Nothing is kept of a key that this participant is no member of.
+        certified
             .plan()
             .member(&shared.speaker.identity())
-            .ok_or(Reject::NotAMember)?
-            .identifier;
+            .ok_or(Reject::NotAMember)?;
         let attempt = certified.attempt()?;
         // Certificates that a crash kept away come with the activation.
         shared
@@ -69,7 +69,7 @@ impl Conversation {
             end_process(&error);
         }
         let what: MessageDigest = shared.use_key(&documents)?;
-        self.acknowledge(member, what, &committed.durable).await
+        self.acknowledge(certified, what, &committed.durable).await
     }
 
     /// Says what a key is, to a coordinator that the Authorities name.

@@ -92,10 +92,11 @@ impl Conversation {
         };
         let committed = shared.commit(Command::CompleteProof(completed)).await?;
         self.open = false;
-        let standing =
-            shared
-                .speaker
-                .standing(&committed.durable, &shared.peers(), shared.now())?;
+        let standing = shared.speaker.standing(
+            &committed.durable,
+            &shared.peers_in(&key.certified.plan().roster),
+            shared.now(),
+        )?;
         let what = message_digest(signed.signature.as_bytes());
         let acknowledgement = Acknowledgement {
             member: key.member,
@@ -118,7 +119,7 @@ impl Conversation {
             durable,
             &key.share,
             &shared.speaker,
-            &shared.peers(),
+            &shared.peers_in(&key.certified.plan().roster),
             shared.now(),
             &mut Shared::random(),
         )?;
