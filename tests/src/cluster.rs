@@ -248,8 +248,7 @@ impl Cluster {
             .unwrap();
         let digest = self.domain.authorities_digest();
         let activation = authority::activation(&sharing, &signed, digest);
-        let activation =
-            authority::endorse::<Activation>(&activation, &self.operators()).unwrap();
+        let activation = authority::endorse::<Activation>(&activation, &self.operators()).unwrap();
         let documents = authority::key_documents(&sharing, policy, activation).unwrap();
         let active = ActiveSharing::verify(&documents, authorities, digest).unwrap();
         let operator = self.operator().await;

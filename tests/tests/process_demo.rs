@@ -60,7 +60,10 @@ fn hold(participants: usize, threshold: usize) {
     assert!(seen.contains(&report.coordinator_pid) && !pids.contains(&report.coordinator_pid));
     for pid in pids.iter().chain([&report.coordinator_pid]) {
         let name = command_name(*pid).unwrap_or_default();
-        assert!(!name.starts_with("firn-"), "process {pid} outlives the demo");
+        assert!(
+            !name.starts_with("firn-"),
+            "process {pid} outlives the demo"
+        );
     }
 
     // Transactions: signed by t members, two own inputs and change, valid for others than Firn.
@@ -245,7 +248,10 @@ fn refuses_the_folder_again(dir: &Path) {
     let output = demo_in(dir, &[]);
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("folder_not_empty") && said.contains("is not empty"), "{said}");
+    assert!(
+        said.contains("folder_not_empty") && said.contains("is not empty"),
+        "{said}"
+    );
     assert_eq!(files(dir), before, "something was written or lost");
 }
 
@@ -253,13 +259,17 @@ fn refuses_the_folder_again(dir: &Path) {
 fn refuses_quorums_that_need_not_meet_with_a_reason_and_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("demo");
-    for (participants, threshold) in [("4", "2"), ("3", "1"), ("3", "4"), ("33", "17"), ("0", "0")] {
+    for (participants, threshold) in [("4", "2"), ("3", "1"), ("3", "4"), ("33", "17"), ("0", "0")]
+    {
         let options = ["--participants", participants, "--threshold", threshold];
         let output = demo_in(&dir, &options);
         assert_eq!(output.status.code(), Some(2), "{options:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         let reason = format!("{threshold} of {participants} cannot be");
-        assert!(said.contains(&reason) && said.contains("more than half"), "{said}");
+        assert!(
+            said.contains(&reason) && said.contains("more than half"),
+            "{said}"
+        );
         assert!(!dir.exists(), "{options:?}");
     }
     // For scripts the reason is an object.

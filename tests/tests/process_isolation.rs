@@ -157,8 +157,15 @@ async fn no_share_is_anywhere_but_in_its_own_participants_memory() {
 
     // What is no secret is found in the same places in the same way.
     let mut public = Patterns::default();
-    public.add("group key", key.active.certified().public().group_key().as_bytes());
-    assert!(!public.find_in_process(cluster.coordinator().pid()).is_empty());
+    public.add(
+        "group key",
+        key.active.certified().public().group_key().as_bytes(),
+    );
+    assert!(
+        !public
+            .find_in_process(cluster.coordinator().pid())
+            .is_empty()
+    );
     for member in cluster.domain().members() {
         assert!(!public.find_in_folder(member.folder.path()).is_empty());
     }
@@ -199,7 +206,8 @@ async fn files_and_memory_are_closed_to_others() {
             .unwrap();
         let words: Vec<&str> = core.split_whitespace().collect();
         assert_eq!(words[..2], ["0", "0"]);
-        // The system gives what is in /proc of a process that cannot be dumped to root.
+        // The system gives what is in /proc of a process that cannot be dumped to root; this says
+        // something where the tests run as somebody else, and the trace above says it for root.
         let owner = fs::metadata(format!("/proc/{pid}/mem")).unwrap().uid();
         assert_eq!(owner, 0);
     }

@@ -45,8 +45,8 @@ pub fn verify(transaction: &[u8], spent: &[(u64, Vec<u8>)]) -> Result<Transactio
         let [signature] = witness[..] else {
             return Err(wrong("not exactly one witness item"));
         };
-        let signature = schnorr::Signature::from_slice(signature)
-            .map_err(|error| wrong(&error.to_string()))?;
+        let signature =
+            schnorr::Signature::from_slice(signature).map_err(|error| wrong(&error.to_string()))?;
         let sighash = sighashes
             .taproot_key_spend_signature_hash(
                 place,

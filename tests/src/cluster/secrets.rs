@@ -81,8 +81,7 @@ impl Patterns {
         let Some((mut last, rest)) = bytes.split_first() else {
             return found;
         };
-        let mut at = 0;
-        for next in rest {
+        for (at, next) in rest.iter().enumerate() {
             if self.begins[start(*last, *next)] {
                 for pattern in &self.all {
                     if bytes[at..].starts_with(&pattern.bytes) {
@@ -95,7 +94,6 @@ impl Patterns {
                 }
             }
             last = next;
-            at += 1;
         }
         found.sort();
         found.dedup();

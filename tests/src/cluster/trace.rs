@@ -47,7 +47,9 @@ pub fn calls<'a>(trace: &'a str, name: &str) -> Vec<&'a str> {
 
 /// `1234  name(arguments…`; the second half of a call that was interrupted names nothing new.
 fn call(line: &str) -> Option<(&str, &str)> {
-    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    let rest = line
+        .trim_start_matches(|c: char| c.is_ascii_digit())
+        .trim_start();
     let (name, arguments) = rest.split_once('(')?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (!name.is_empty() && name.chars().all(is_name)).then_some((name, arguments))
