@@ -142,12 +142,10 @@ impl AwaitPackage {
                 if *member == self.judged.member && *envelope != self.own {
                     return Err(Reject::PackageAltered.into());
                 }
-                let commitments = envelope
-                    .clone()
-                    .verify(&entry.identity)
-                    .map_err(|error| Refusing::of(error.into(), *member))?;
+                // What its carrier may have damaged or replayed is nobody else's fault.
+                let commitments = envelope.clone().verify(&entry.identity)?;
                 if commitments.session != self.judged.session {
-                    return Err(Refusing::of(Reject::SessionMismatch, *member));
+                    return Err(Reject::SessionMismatch.into());
                 }
                 if commitments.member != *member {
                     return Err(Refusing::of(Reject::PackageMembers, *member));
@@ -215,9 +213,10 @@ impl AwaitPackage {
             if input_digest(&list)? != *digest {
                 return Err(Reject::PackageDigest.into());
             }
-            let list = SigningList::new(&self.judged.members, &list, &item.message)
-                .map_err(|_| Reject::PackageMembers)?;
-            lists.push(list);
+            match SigningList::new(&self.judged.members, &list, &item.message) {
+                Ok(list) => lists.push(list),
+                Err(_) => return Err(no_point(&list, &item.message)),
+            }
         }
         Ok(lists)
     }
@@ -386,6 +385,17 @@ pub(super) fn input_list(
             Ok((said.member, *commitment))
         })
         .collect()
+}
+
+/// The refusal of a list that FROST does not read, in the name of the member whose points are none.
+fn no_point(list: &[(Identifier, Commitment)], message: &[u8; 32]) -> Refusing {
+    let bad = |entry: &&(Identifier, Commitment)| {
+        SigningList::new(&[entry.0], std::slice::from_ref(*entry), message).is_err()
+    };
+    Refusing {
+        code: Reject::PackageMembers,
+        culprit: list.iter().find(bad).map(|(member, _)| *member),
+    }
 }
 
 /// What FROST refuses although the gates let it through is our own failure.

@@ -18,7 +18,10 @@ use super::{
         ShareCertified, SharePending, Witnessed,
     },
     command::{Answer, Command, Limits, OpenRequest, refuse},
-    state::{KeyState, SessionPurpose, SessionStage, SessionState, ShareStage, StateError, View},
+    state::{
+        KeyState, MAX_OPEN_ATTEMPTS, RequestState, SessionPurpose, SessionStage, SessionState,
+        ShareStage, StateError, View,
+    },
 };
 
 /// Why a command is not written.
@@ -197,15 +200,19 @@ fn pend(view: &View<'_>, pending: SharePending) -> Judgement {
     }
 }
 
+/// Any attempt counts that this participant has sealed a share and signed a certificate of, until the
+/// operators have activated one: a coordinator that begins again could else take from a member the
+/// share that the others hold certificates of.
 fn certify(view: &View<'_>, certified: ShareCertified) -> Judgement {
     let key = sharing(view, certified.key_id)?;
-    if key.attempt != certified.attempt || key.share_version != certified.share_version {
-        return refuse(Reject::CertificateMismatch);
+    match view.pended(certified.key_id, certified.attempt)? {
+        Some(pended) if pended.share_version == certified.share_version => {}
+        _ => return refuse(Reject::CertificateMismatch),
     }
     match (key.stage, key.certificates.0) {
-        (ShareStage::Pending, _) => written(certified),
         (_, Some(digest)) if digest == certified.certificates => nothing(),
-        _ => refuse(Reject::CertificateMismatch),
+        (ShareStage::Pending | ShareStage::Certified, _) => written(certified),
+        (ShareStage::Active, _) => refuse(Reject::CertificateMismatch),
     }
 }
 
@@ -303,16 +310,19 @@ fn open_request(view: &View<'_>, limits: Limits, open: OpenRequest) -> Judgement
         Verdict::Stored(receipt) => Answer::AlreadyCompleted(receipt),
         Verdict::Denied(code) => Answer::Denied(code),
         Verdict::Conflict(intent) => {
-            bodies.push(
-                Conflicted {
-                    key_id: opened.key_id,
-                    request_id: opened.request_id,
-                    intent,
-                    other: opened.intent,
-                    owner: opened.owner,
-                }
-                .into(),
-            );
+            // Once: who sends it again fills no disk.
+            if !view.conflicted(opened.key_id, opened.request_id, opened.intent)? {
+                bodies.push(
+                    Conflicted {
+                        key_id: opened.key_id,
+                        request_id: opened.request_id,
+                        intent,
+                        other: opened.intent,
+                        owner: opened.owner,
+                    }
+                    .into(),
+                );
+            }
             Answer::Denied(Reject::RequestConflict)
         }
     };
@@ -344,15 +354,10 @@ fn judge_request(
                 .ok_or(Refused::Rule(Reject::Internal))?;
             return Ok(Verdict::Stored(receipt));
         }
-        let run = view.run()?;
-        let alive = request
-            .open
-            .iter()
-            .filter(|(_, opened_in)| *opened_in == run)
-            .count();
-        let spent =
-            request.grant == opened.grant && request.attempts >= limits.max_attempts_per_grant;
-        if alive >= at_once || spent {
+        let (alive, own) = open_attempts(view, &request, &opened.coordinator)?;
+        let attempts = view.attempts(opened.grant, &opened.coordinator)?;
+        let full = alive >= MAX_OPEN_ATTEMPTS || own >= at_once;
+        if full || attempts >= limits.max_attempts_per_grant {
             return Ok(Verdict::Denied(Reject::AttemptsExhausted));
         }
     } else if view
@@ -362,6 +367,30 @@ fn judge_request(
         return Ok(Verdict::Denied(Reject::IntentAlreadySigned));
     }
     Ok(denied.map_or(Verdict::Open, Verdict::Denied))
+}
+
+/// How many attempts of a request are open, and how many of them through this coordinator. Each has
+/// its own: one that opens and abandons takes nothing from another.
+fn open_attempts(
+    view: &View<'_>,
+    request: &RequestState,
+    coordinator: &SpiffeId,
+) -> Result<(usize, usize), StateError> {
+    let run = view.run()?;
+    let (mut alive, mut own) = (0_usize, 0_usize);
+    for (session, _) in request
+        .open
+        .iter()
+        .filter(|(_, opened_in)| *opened_in == run)
+    {
+        alive = alive.saturating_add(1);
+        let through = view.session(*session)?.map(|session| session.purpose);
+        if matches!(through, Some(SessionPurpose::Request(request)) if request.coordinator == *coordinator)
+        {
+            own = own.saturating_add(1);
+        }
+    }
+    Ok((alive, own))
 }
 
 fn open_proof(view: &View<'_>, limits: Limits, opened: ProofOpened) -> Judgement {

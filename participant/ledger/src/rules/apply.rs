@@ -14,8 +14,8 @@ use super::{
     },
     state::{
         ActiveState, AttemptState, EpochState, KeyState, RequestPurpose, RequestState,
-        SessionPurpose, SessionStage, SessionState, ShareStage, StateError, View, key, receipt_key,
-        write,
+        SessionPurpose, SessionStage, SessionState, ShareStage, StateError, View, attempts_key,
+        conflict_key, key, receipt_key, write,
     },
 };
 use crate::{
@@ -98,8 +98,14 @@ pub fn apply(table: &mut dyn Table, record: &Record) -> Result<(), Unlawful> {
             let state = stage(table, ended.session, SessionStage::Ended, name)?;
             close_attempt(table, ended.session, &state)
         }
+        // The same conflict is recorded once.
+        Body::Conflicted(conflict) => put(
+            table,
+            &conflict_key(conflict.key_id, conflict.request_id, conflict.other),
+            &true,
+        ),
         // Evidence: nothing follows from it.
-        Body::Conflicted(_) | Body::RefusedInFull(_) | Body::RefusalsCounted(_) => Ok(()),
+        Body::RefusedInFull(_) | Body::RefusalsCounted(_) => Ok(()),
         Body::Witnessed(witnessed) => put(
             table,
             &key(b'w', &[witnessed.identity.as_bytes()]),
@@ -140,6 +146,8 @@ fn ceremony_sent(table: &mut dyn Table, sent: &CeremonySent) -> Result<(), Unlaw
 }
 
 fn share_pending(table: &mut dyn Table, pending: &SharePending) -> Result<(), Unlawful> {
+    let parts: [&[u8]; 2] = [pending.key_id.as_bytes(), pending.attempt.as_bytes()];
+    put(table, &key(b'd', &parts), pending)?;
     let state = KeyState {
         share_version: pending.share_version,
         stage: ShareStage::Pending,
@@ -156,7 +164,12 @@ fn share_pending(table: &mut dyn Table, pending: &SharePending) -> Result<(), Un
 
 fn share_certified(table: &mut dyn Table, certified: &ShareCertified) -> Result<(), Unlawful> {
     let mut state = key_state(table, certified.key_id, "ShareCertified")?;
+    let pended = View(table)
+        .pended(certified.key_id, certified.attempt)?
+        .ok_or(Unlawful::Order("ShareCertified"))?;
     state.stage = ShareStage::Certified;
+    state.attempt = pended.attempt;
+    state.certificate = pended.certificate;
     state.certificates = Maybe(Some(certified.certificates));
     put(table, &key(b'k', &[certified.key_id.as_bytes()]), &state)
 }
@@ -208,18 +221,16 @@ fn request_opened(table: &mut dyn Table, opened: RequestOpened) -> Result<(), Un
             epoch: opened.epoch,
             outflow: opened.outflow,
             progress: RequestProgress::Open,
-            grant: opened.grant,
-            attempts: 0,
             open: List::empty(),
             receipt_chunks: 0,
         },
     };
-    state.attempts = if state.grant == opened.grant {
-        state.attempts.saturating_add(1)
-    } else {
-        1
-    };
-    state.grant = opened.grant;
+    let attempts = View(table).attempts(opened.grant, &opened.coordinator)?;
+    put(
+        table,
+        &attempts_key(opened.grant, &opened.coordinator),
+        &attempts.saturating_add(1),
+    )?;
     state.policy = opened.policy;
     state.epoch = opened.epoch;
     let mut open = state.open.into_vec();
@@ -242,6 +253,7 @@ fn request_opened(table: &mut dyn Table, opened: RequestOpened) -> Result<(), Un
             request_id: opened.request_id,
             epoch: opened.epoch,
             owner: opened.owner,
+            coordinator: opened.coordinator,
         }),
         stage: SessionStage::Open,
         run,

@@ -19,7 +19,7 @@ use super::body::{
 pub struct Limits {
     /// How far above the highest epoch a grant may reach.
     pub max_epoch_jump: u64,
-    /// Attempts of one request under one grant.
+    /// Attempts of one request under one grant, through one coordinator.
     pub max_attempts_per_grant: u32,
     /// Attempts of one plan: a coordinator cannot fill the disk with ceremonies that fail.
     pub max_attempts_per_plan: u32,
@@ -38,8 +38,8 @@ impl Default for Limits {
     }
 }
 
-/// An attempt of a request, and how many of the same may be open at once: n - t + 1, enough for a
-/// coordinator to work around every member that may be missing.
+/// An attempt of a request, and how many of the same may be open at once through its coordinator:
+/// n - t + 1, enough to work around every member that may be missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenRequest {
     /// What is recorded.

@@ -26,7 +26,7 @@ pub use state::{
 };
 
 /// Counts the changes to what [`apply`] makes of a record.
-pub const STATE_VERSION: u32 = 1;
+pub const STATE_VERSION: u32 = 2;
 
 #[cfg(test)]
 #[allow(clippy::arithmetic_side_effects, reason = "small numbers of a test")]

@@ -15,14 +15,14 @@ use firn_protocol::{
     },
     keys::IdentityKey,
     messages::RequestProgress,
-    names::SpiffeId,
+    names::{MAX_SPIFFE_ID, SpiffeId},
     sum,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_tuple::{Deserialize_tuple, Serialize_tuple};
 
-use super::body::{CeremonyStep, Genesis, ReceiptChunk, Witnessed};
-use crate::table::{MAX_VALUE_BYTES, Table, TableError};
+use super::body::{CeremonyStep, Genesis, ReceiptChunk, SharePending, Witnessed};
+use crate::table::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Table, TableError};
 
 /// Why the state cannot be read or changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,6 +94,9 @@ pub struct EpochState {
     pub owner: Maybe<SpiffeId>,
 }
 
+/// Attempts of one request that may be open at once, through all coordinators together.
+pub(super) const MAX_OPEN_ATTEMPTS: usize = 64;
+
 /// What a request id stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize_tuple, Deserialize_tuple)]
 pub struct RequestState {
@@ -107,12 +110,8 @@ pub struct RequestState {
     pub outflow: Sats,
     /// How far it has come.
     pub progress: RequestProgress,
-    /// The grant of the last attempt.
-    pub grant: MessageDigest,
-    /// Attempts under that grant.
-    pub attempts: u32,
     /// Attempts that are open, with the run of the process that opened them.
-    pub open: List<(SessionId, u64), 64>,
+    pub open: List<(SessionId, u64), MAX_OPEN_ATTEMPTS>,
     /// Chunks of the stored receipt; 0 before there is one.
     pub receipt_chunks: u16,
 }
@@ -126,6 +125,8 @@ pub struct RequestPurpose {
     pub epoch: Epoch,
     /// Who owned that epoch.
     pub owner: SpiffeId,
+    /// Who carries.
+    pub coordinator: SpiffeId,
 }
 
 sum!(
@@ -258,6 +259,18 @@ impl View<'_> {
         Ok(found)
     }
 
+    /// The share of this attempt, if it was sealed: also of one that another attempt came after.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn pended(
+        &self,
+        key_id: KeyId,
+        attempt: SessionId,
+    ) -> Result<Option<SharePending>, StateError> {
+        self.read(&key(b'd', &[key_id.as_bytes(), attempt.as_bytes()]))
+    }
+
     /// The highest epoch of a key.
     ///
     /// # Errors
@@ -276,6 +289,32 @@ impl View<'_> {
         request_id: RequestId,
     ) -> Result<Option<RequestState>, StateError> {
         self.read(&key(b'r', &[key_id.as_bytes(), request_id.as_bytes()]))
+    }
+
+    /// How many attempts a coordinator has opened under a grant.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn attempts(
+        &self,
+        grant: MessageDigest,
+        coordinator: &SpiffeId,
+    ) -> Result<u32, StateError> {
+        Ok(self.read(&attempts_key(grant, coordinator))?.unwrap_or(0))
+    }
+
+    /// Whether it is on record that a request id was used for this other intent.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn conflicted(
+        &self,
+        key_id: KeyId,
+        request_id: RequestId,
+        other: IntentDigest,
+    ) -> Result<bool, StateError> {
+        let found: Option<bool> = self.read(&conflict_key(key_id, request_id, other))?;
+        Ok(found.is_some())
     }
 
     /// The first request for an intent.
@@ -381,11 +420,21 @@ pub(super) fn write<V: Serialize>(
     Ok(())
 }
 
-/// The name of an entry: its kind, then what it is about, all of fixed length.
+/// The name of an entry: its kind, then what it is about, all but the last part of fixed length.
 pub(super) fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let mut name = vec![kind];
     parts.iter().for_each(|part| name.extend_from_slice(part));
     name
+}
+
+pub(super) fn attempts_key(grant: MessageDigest, coordinator: &SpiffeId) -> Vec<u8> {
+    let coordinator = coordinator.to_string();
+    key(b'm', &[grant.as_bytes(), coordinator.as_bytes()])
+}
+
+pub(super) fn conflict_key(key_id: KeyId, request_id: RequestId, other: IntentDigest) -> Vec<u8> {
+    let parts: [&[u8]; 3] = [key_id.as_bytes(), request_id.as_bytes(), other.as_bytes()];
+    key(b'c', &parts)
 }
 
 pub(super) fn receipt_key(key_id: KeyId, request_id: RequestId, chunk: u16) -> Vec<u8> {
@@ -400,5 +449,6 @@ pub(super) fn receipt_key(key_id: KeyId, request_id: RequestId, chunk: u16) -> V
 }
 
 // A key's state with all digests, and a request's with all its attempts, fit one value.
-const _: () = assert!(MAX_VALUE_BYTES > 64 * 48 + 1024);
+const _: () = assert!(MAX_VALUE_BYTES > MAX_OPEN_ATTEMPTS * 48 + 1024);
+const _: () = assert!(MAX_KEY_BYTES > 1 + 32 + MAX_SPIFFE_ID);
 const _: () = assert!(Receipt::LIMIT < (32 << 10) * (u16::MAX as usize));

@@ -137,11 +137,12 @@ impl AwaitDelivery {
             if member == attempt.member && *envelope != self.own_manifest {
                 return Err(Reject::PackageAltered.into());
             }
-            let manifest = envelope
-                .clone()
-                .verify(&entry.identity)
-                .map_err(|error| Refusing::of(error.into(), member))?;
-            if manifest.attempt != attempt.id || manifest.member != member {
+            // What its carrier may have damaged or replayed is nobody else's fault.
+            let manifest = envelope.clone().verify(&entry.identity)?;
+            if manifest.attempt != attempt.id {
+                return Err(Reject::SessionMismatch.into());
+            }
+            if manifest.member != member {
                 return Err(Refusing::of(Reject::SessionMismatch, member));
             }
             // Somebody was shown another round one: two words of one member, or of the coordinator.

@@ -155,14 +155,12 @@ impl AwaitRound1Set {
                 if member == attempt.member && *envelope != self.own {
                     return Err(Reject::PackageAltered.into());
                 }
-                let message = envelope
-                    .clone()
-                    .verify(&entry.identity)
-                    .map_err(|error| Refusing::of(error.into(), member))?;
-                let bound = message.attempt == attempt.id
-                    && message.plan == attempt.plan_digest()
-                    && message.member == member;
-                if !bound {
+                // What its carrier may have damaged or replayed is nobody else's fault.
+                let message = envelope.clone().verify(&entry.identity)?;
+                if message.attempt != attempt.id {
+                    return Err(Reject::SessionMismatch.into());
+                }
+                if message.plan != attempt.plan_digest() || message.member != member {
                     return Err(Refusing::of(Reject::SessionMismatch, member));
                 }
                 let senders = message.sealing_keys.iter().map(|(sender, _)| *sender);
