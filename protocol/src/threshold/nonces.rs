@@ -10,7 +10,10 @@ use frost_secp256k1_tr::{
 };
 use rand_core::CryptoRng;
 
-use super::{FrostRng, SigningShare, ThresholdError, frost_identifier, public::point};
+use super::{
+    FrostRng, SigningShare, ThresholdError, frost_identifier,
+    public::{compressed, point},
+};
 use crate::{
     bitcoin::DerivedKey,
     ids::{Identifier, Point, SignatureShare},
@@ -105,5 +108,6 @@ impl SigningList {
 }
 
 fn nonce_commitment(point: &Point) -> Result<NonceCommitment, ThresholdError> {
-    NonceCommitment::deserialize(point.as_bytes()).map_err(|_| ThresholdError::BadEncoding)
+    NonceCommitment::deserialize(compressed(point.as_bytes())?)
+        .map_err(|_| ThresholdError::BadEncoding)
 }

@@ -34,12 +34,12 @@ impl PublicShares {
         group_key: GroupKey,
         shares: &[(Identifier, VerifyingShare)],
     ) -> Result<Self, ThresholdError> {
-        let key = VerifyingKey::deserialize(group_key.as_bytes())
+        let key = VerifyingKey::deserialize(compressed(group_key.as_bytes())?)
             .map_err(|_| ThresholdError::BadEncoding)?;
         let mut members = Vec::new();
         let mut verifying = BTreeMap::new();
         for (identifier, share) in shares {
-            let share = FrostVerifying::deserialize(share.as_bytes())
+            let share = FrostVerifying::deserialize(compressed(share.as_bytes())?)
                 .map_err(|_| ThresholdError::BadEncoding)?;
             members.push(*identifier);
             if verifying
@@ -212,4 +212,13 @@ impl AddressKey {
 
 pub(super) fn point(bytes: &[u8]) -> Result<[u8; 33], ThresholdError> {
     <[u8; 33]>::try_from(bytes).map_err(|_| ThresholdError::BadEncoding)
+}
+
+/// The one encoding of a point that the wire has: k256 would read SEC 1's compact form (tag 5) too,
+/// and so two byte strings as one point.
+pub(super) fn compressed(bytes: &[u8; 33]) -> Result<&[u8; 33], ThresholdError> {
+    match bytes {
+        [0x02 | 0x03, ..] => Ok(bytes),
+        _ => Err(ThresholdError::BadEncoding),
+    }
 }

@@ -7,7 +7,7 @@ use hpke::{Deserializable, Kem, OpModeR, OpModeS, Serializable, aead::AesGcm256,
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::{ThresholdError, frost_identifier};
+use super::{ThresholdError, frost_identifier, public::compressed};
 use crate::{
     codec::{self, Blob},
     ids::{Identifier, MessageDigest, PlanDigest, Point, SealingKey, SessionId},
@@ -135,8 +135,11 @@ pub fn dealt_share_matches(
     share: &Zeroizing<[u8; 32]>,
 ) -> bool {
     let check = || -> Result<(), ThresholdError> {
-        let commitment =
-            VerifiableSecretSharingCommitment::deserialize(commitment.iter().map(Point::as_bytes))?;
+        let points = commitment
+            .iter()
+            .map(|point| compressed(point.as_bytes()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let commitment = VerifiableSecretSharingCommitment::deserialize(points)?;
         let share = SigningShare::deserialize(share.as_slice())?;
         SecretShare::new(frost_identifier(recipient)?, share, commitment).verify()?;
         Ok(())

@@ -261,3 +261,39 @@ fn a_sealed_package_opens_only_for_its_key_and_in_its_context() {
         assert!(open(&other, &secret, &package).is_err(), "{other:?}");
     }
 }
+
+/// SEC 1 has tag 5 for a point by its x coordinate alone, and k256 reads it.
+#[test]
+fn refuses_points_in_the_compact_form() {
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    let group = make_group(2, 3, &mut rng);
+    let chosen = members(2);
+    let made = [0, 1].map(|place| NoncePair::commit(&group.shares[place], &mut rng).unwrap().1);
+    let list = |first: Commitment| {
+        let commitments = [(chosen[0], first), (chosen[1], made[1])];
+        SigningList::new(&chosen, &commitments, &[9; 32]).map(|_| ())
+    };
+    assert_eq!(list(made[0]), Ok(()));
+    for tag in [0, 1, 4, 5, 6, 7, 0x82] {
+        let tagged = |bytes: &[u8; 33]| {
+            let mut bytes = *bytes;
+            bytes[0] = tag;
+            bytes
+        };
+        let [mut hiding, mut binding] = [made[0]; 2];
+        hiding.hiding = crate::ids::Point::from_bytes(tagged(made[0].hiding.as_bytes()));
+        binding.binding = crate::ids::Point::from_bytes(tagged(made[0].binding.as_bytes()));
+        assert_eq!(list(hiding), Err(ThresholdError::BadEncoding), "{tag}");
+        assert_eq!(list(binding), Err(ThresholdError::BadEncoding), "{tag}");
+
+        let key = *group.public.group_key();
+        let shares = group.public.verifying_shares().unwrap();
+        let other_key = crate::ids::GroupKey::from_bytes(tagged(key.as_bytes()));
+        let mut other_shares = shares.clone();
+        other_shares[1].1 = crate::ids::VerifyingShare::from_bytes(tagged(shares[1].1.as_bytes()));
+        for (key, shares) in [(other_key, shares), (key, other_shares)] {
+            let read = PublicShares::new(group.public.threshold(), key, &shares);
+            assert_eq!(read, Err(ThresholdError::BadEncoding), "{tag}");
+        }
+    }
+}
