@@ -65,7 +65,11 @@ pub fn each(bytes: &[u8], mut visit: impl FnMut(Rewritten)) {
     let mut spots = Vec::new();
     let end = walk(bytes, 0, &[], Zone::Form, &mut spots);
     assert_eq!(end, bytes.len(), "a sample is one item");
-    for (how, tail) in [("a zero behind", 0x00), ("a null behind", 0xf6), ("a break behind", 0xff)] {
+    for (how, tail) in [
+        ("a zero behind", 0x00),
+        ("a null behind", 0xf6),
+        ("a break behind", 0xff),
+    ] {
         visit(Rewritten {
             how,
             at: bytes.len(),
@@ -144,7 +148,9 @@ fn walk<'a>(
 
 /// Digests, points, keys and signatures may look like an item by chance; they have their lengths.
 fn is_wrapped(content: &[u8]) -> bool {
-    let container = content.first().is_some_and(|first| matches!(first >> 5, 4 | 5));
+    let container = content
+        .first()
+        .is_some_and(|first| matches!(first >> 5, 4 | 5));
     container
         && ![16, 32, 33, 48, 64].contains(&content.len())
         && firn_protocol::codec::form::check(content).is_ok()
@@ -161,10 +167,16 @@ fn head(bytes: &[u8]) -> Head {
         24..=27 => 1 << (additional - 24),
         _ => panic!("a sample has an item of indefinite length"),
     };
-    let argument = bytes[1..=width].iter().fold(0, |sum, byte| (sum << 8) | u64::from(*byte));
+    let argument = bytes[1..=width]
+        .iter()
+        .fold(0, |sum, byte| (sum << 8) | u64::from(*byte));
     Head {
         major,
-        argument: if width == 0 { additional.into() } else { argument },
+        argument: if width == 0 {
+            additional.into()
+        } else {
+            argument
+        },
         length: 1 + width,
     }
 }
@@ -268,8 +280,16 @@ fn rewrite(spot: &Spot<'_>, visit: &mut impl FnMut(Rewritten)) {
         code(how, float.to_vec(), Reject::Float);
     }
     code("a break", vec![0xff], Reject::IndefiniteLength);
-    code("text that is not UTF-8", vec![0x62, 0xc3, 0x28], Reject::InvalidUtf8);
-    code("arrays too deep", [vec![0x81; 17], vec![0x00]].concat(), Reject::TooDeep);
+    code(
+        "text that is not UTF-8",
+        vec![0x62, 0xc3, 0x28],
+        Reject::InvalidUtf8,
+    );
+    code(
+        "arrays too deep",
+        [vec![0x81; 17], vec![0x00]].concat(),
+        Reject::TooDeep,
+    );
     if spot.levels.len() == 1 {
         code("many arrays too deep", vec![0x81; 1000], Reject::TooDeep);
     }
@@ -284,8 +304,16 @@ fn rewrite(spot: &Spot<'_>, visit: &mut impl FnMut(Rewritten)) {
     ] {
         code(how, claim, Reject::Truncated);
     }
-    code("a map with a key twice", vec![0xa2, 0x01, 0x00, 0x01, 0x00], Reject::DuplicateKey);
-    code("a map out of order", vec![0xa2, 0x02, 0x00, 0x01, 0x00], Reject::UnsortedKeys);
+    code(
+        "a map with a key twice",
+        vec![0xa2, 0x01, 0x00, 0x01, 0x00],
+        Reject::DuplicateKey,
+    );
+    code(
+        "a map out of order",
+        vec![0xa2, 0x02, 0x00, 0x01, 0x00],
+        Reject::UnsortedKeys,
+    );
     if head.major != 7 {
         code("true", vec![0xf5], Reject::Schema);
     }
@@ -306,13 +334,24 @@ fn by_type(
             let negative = shortest(1, head.argument);
             write("the same number, negative", negative, Some(Reject::Schema));
             let number = head.argument.to_be_bytes();
-            write("a number as bytes", byte_string(&number), Some(Reject::Schema));
+            write(
+                "a number as bytes",
+                byte_string(&number),
+                Some(Reject::Schema),
+            );
         }
         1 => write("a number as text", vec![0x61, 0x31], Some(Reject::Schema)),
         2 => {
-            write("bytes in chunks", indefinite(item), Some(Reject::IndefiniteLength));
+            write(
+                "bytes in chunks",
+                indefinite(item),
+                Some(Reject::IndefiniteLength),
+            );
             write("no chunks", indefinite(&[]), Some(Reject::IndefiniteLength));
-            let numbers = rest.iter().take(40).flat_map(|byte| shortest(0, (*byte).into()));
+            let numbers = rest
+                .iter()
+                .take(40)
+                .flat_map(|byte| shortest(0, (*byte).into()));
             let count = shortest(4, rest.len().min(40) as u64);
             let list = count.into_iter().chain(numbers).collect();
             write("bytes as a list of numbers", list, Some(Reject::Schema));
@@ -335,12 +374,24 @@ fn by_type(
             }
         }
         3 => {
-            write("text in chunks", indefinite(item), Some(Reject::IndefiniteLength));
+            write(
+                "text in chunks",
+                indefinite(item),
+                Some(Reject::IndefiniteLength),
+            );
             write("text as bytes", byte_string(rest), Some(Reject::Schema));
-            write("text with a control character", vec![0x61, 0x07], Some(Reject::Schema));
+            write(
+                "text with a control character",
+                vec![0x61, 0x07],
+                Some(Reject::Schema),
+            );
         }
         4 => {
-            write("an open array", indefinite(rest), Some(Reject::IndefiniteLength));
+            write(
+                "an open array",
+                indefinite(rest),
+                Some(Reject::IndefiniteLength),
+            );
             let more = [shortest(4, head.argument + 1), rest.to_vec(), vec![0x00]].concat();
             write("an item more", more, None);
             if let Some(last) = last_item(item, head) {
@@ -354,14 +405,34 @@ fn by_type(
             write("an array as a map", vec![0xa0], Some(Reject::Schema));
         }
         5 => {
-            write("an open map", indefinite(rest), Some(Reject::IndefiniteLength));
+            write(
+                "an open map",
+                indefinite(rest),
+                Some(Reject::IndefiniteLength),
+            );
             let shape = Some(Reject::EnvelopeShape);
             if head.argument == 0 {
-                write("an algorithm that is not protected", vec![0xa1, 0x01, 0x32], shape);
-                write("a header that nobody knows", vec![0xa1, 0x18, 0x64, 0x00], shape);
+                write(
+                    "an algorithm that is not protected",
+                    vec![0xa1, 0x01, 0x32],
+                    shape,
+                );
+                write(
+                    "a header that nobody knows",
+                    vec![0xa1, 0x18, 0x64, 0x00],
+                    shape,
+                );
             } else {
-                let extra = [shortest(5, head.argument + 1), rest.to_vec(), vec![0x18, 0x64, 0]];
-                write("a protected header that nobody knows", extra.concat(), shape);
+                let extra = [
+                    shortest(5, head.argument + 1),
+                    rest.to_vec(),
+                    vec![0x18, 0x64, 0],
+                ];
+                write(
+                    "a protected header that nobody knows",
+                    extra.concat(),
+                    shape,
+                );
                 let other = [&item[..1], &[0x01, 0x27], &rest[2..]].concat();
                 write("the deprecated algorithm", other, shape);
             }
@@ -393,8 +464,11 @@ fn last_item(item: &[u8], head: Head) -> Option<usize> {
 #[must_use]
 pub fn sign(kind: &str, secret: &IdentitySecret, payload: &[u8]) -> Vec<u8> {
     let key = SigningKey::from_bytes(&secret.seed());
-    let protected =
-        [&[0xa2, 0x01, 0x32, 0x04, 0x58, 0x20], key.verifying_key().as_bytes().as_slice()].concat();
+    let protected = [
+        &[0xa2, 0x01, 0x32, 0x04, 0x58, 0x20],
+        key.verifying_key().as_bytes().as_slice(),
+    ]
+    .concat();
     let context = "Signature1";
     let aad = format!("firn/{kind}/v1");
     let to_be_signed = [

@@ -94,7 +94,7 @@ impl Dealing {
         for own in everybody {
             let frost = frost_identifier(own).unwrap();
             let (secret, package) =
-                dkg::part1(frost, 3, plan.threshold.value(), &mut FrostRng::new(rng)).unwrap();
+                dkg::part1(frost, 3, plan.threshold.value(), FrostRng::new(rng)).unwrap();
             let mut keys: Vec<(Identifier, SealingKey)> = Vec::new();
             for sender in everybody.into_iter().filter(|sender| *sender != own) {
                 let (secret, key) = sealing_pair(rng).unwrap();
@@ -204,7 +204,10 @@ impl Dealing {
     /// Everybody's manifest.
     #[must_use]
     pub fn manifests(&self) -> Vec<Envelope<DkgManifest>> {
-        self.round2.iter().map(|dealt| dealt.manifest.clone()).collect()
+        self.round2
+            .iter()
+            .map(|dealt| dealt.manifest.clone())
+            .collect()
     }
 
     /// What is sealed to one member.
@@ -243,8 +246,13 @@ impl Dealing {
 
 fn path(packages: &[SealedPackage], place: usize) -> firn_protocol::messages::InclusionPath {
     let tree = package_tree(packages).unwrap();
-    let proof = tree.inclusion_proof(place.try_into().unwrap(), tree.size()).unwrap();
-    let hashes = proof.hashes().iter().map(|hash| MessageDigest::from_bytes(*hash));
+    let proof = tree
+        .inclusion_proof(place.try_into().unwrap(), tree.size())
+        .unwrap();
+    let hashes = proof
+        .hashes()
+        .iter()
+        .map(|hash| MessageDigest::from_bytes(*hash));
     List::new(hashes.collect()).unwrap()
 }
 

@@ -86,15 +86,18 @@ impl Domain {
         let authorities = people.authorities();
         let authorities_endorsed = people.endorse(&authorities);
         let payload = authorities.to_payload().unwrap();
-        let authorities_digest =
-            AuthoritiesDigest::from_bytes(digest_of::<Authorities>(&payload));
+        let authorities_digest = AuthoritiesDigest::from_bytes(digest_of::<Authorities>(&payload));
         let plan = plan(&people, authorities_digest);
         let plan_endorsed = people.endorse(&plan);
         let plan = verify_plan(plan_endorsed.clone(), &authorities, authorities_digest).unwrap();
 
         let attempt = |nonce: u8| {
             let header = ceremony_header(&people, &plan, Flow::Dkg, &[1, 2, 3], nonce);
-            people.coordinator.sign(&header).verify(&people.coordinator.key()).unwrap()
+            people
+                .coordinator
+                .sign(&header)
+                .verify(&people.coordinator.key())
+                .unwrap()
         };
         let (dealing, dealt) = Dealing::run(&people, &plan, attempt(0xd0), None, rng);
         let (broken, _) = Dealing::run(&people, &plan, attempt(0xd1), Some(member(2)), rng);
@@ -106,7 +109,10 @@ impl Domain {
             version: PolicyVersion::new(1),
             rules: rules(),
         });
-        let verified = policy.clone().verify(&people.policy_authority.key()).unwrap();
+        let verified = policy
+            .clone()
+            .verify(&people.policy_authority.key())
+            .unwrap();
         let activation = people.endorse(&Activation {
             key_id: certified.key_id(),
             share_version: certified.share_version(),
@@ -331,12 +337,14 @@ pub fn output(sats: u64, script: ScriptPubKey) -> TxOut {
 }
 
 fn plan(people: &People, authorities: AuthoritiesDigest) -> Plan {
-    let roster = (1..).zip(&people.members).map(|(number, person)| RosterEntry {
-        name: person.name.parse().unwrap(),
-        identifier: member(number),
-        identity: person.key(),
-        tls_name: id("participant", person.name),
-    });
+    let roster = (1..)
+        .zip(&people.members)
+        .map(|(number, person)| RosterEntry {
+            name: person.name.parse().unwrap(),
+            identifier: member(number),
+            identity: person.key(),
+            tls_name: id("participant", person.name),
+        });
     Plan {
         ceremony_id: CeremonyId::from_bytes([0xce; 16]),
         ceremony: Ceremony::Dkg(DkgTerms {

@@ -39,8 +39,6 @@ pub enum Kind {
     Document(&'static str),
     /// A message, by its sum and its number.
     Message(&'static str, u16),
-    /// The first frame from one side of a connection, by the document in it.
-    Greeting(&'static str),
 }
 
 /// Names every variant of a sum of messages once: as a list, and in a match that must be complete.
@@ -149,13 +147,32 @@ type Judge = fn(&World, &[u8]) -> Result<(), Reject>;
 pub fn all() -> Vec<Sample> {
     let world = World::fixed();
     let mut samples = documents(world);
-    samples.extend(greetings(world));
-    samples.extend(to_members(world).into_iter().map(|m| message(&m, judge::to_member)));
-    samples.extend(from_members(world).into_iter().map(|m| message(&m, judge::from_member)));
+    samples.extend(
+        to_members(world)
+            .into_iter()
+            .map(|m| message(&m, judge::to_member)),
+    );
+    samples.extend(
+        from_members(world)
+            .into_iter()
+            .map(|m| message(&m, judge::from_member)),
+    );
     samples.push(message(&sign_request(world), judge::to_requests));
-    samples.extend(from_requests(world).into_iter().map(|m| message(&m, judge::from_requests)));
-    samples.extend(to_ceremony(world).into_iter().map(|m| message(&m, judge::to_ceremony)));
-    samples.extend(from_ceremony(world).into_iter().map(|m| message(&m, judge::from_ceremony)));
+    samples.extend(
+        from_requests(world)
+            .into_iter()
+            .map(|m| message(&m, judge::from_requests)),
+    );
+    samples.extend(
+        to_ceremony(world)
+            .into_iter()
+            .map(|m| message(&m, judge::to_ceremony)),
+    );
+    samples.extend(
+        from_ceremony(world)
+            .into_iter()
+            .map(|m| message(&m, judge::from_ceremony)),
+    );
     samples
 }
 
@@ -173,17 +190,46 @@ fn documents(world: &World) -> Vec<Sample> {
     let header = world.request.header.envelope();
     let body = world.request.body.envelope();
     vec![
-        endorsed::<Authorities>("authorities", &world.authorities_endorsed, judge::authorities),
+        endorsed::<Authorities>(
+            "authorities",
+            &world.authorities_endorsed,
+            judge::authorities,
+        ),
         endorsed::<Plan>("plan", &world.plan_endorsed, judge::plan),
         endorsed::<Activation>("activation", &world.documents.activation, judge::activation),
-        envelope("policy", &world.documents.policy, |w| &w.people.policy_authority, judge::policy),
+        envelope(
+            "policy",
+            &world.documents.policy,
+            |w| &w.people.policy_authority,
+            judge::policy,
+        ),
         envelope("certificate", certificate, first, judge::certificate),
-        envelope("checkpoint", &super::head(people, member(1)), first, judge::checkpoint),
-        envelope("grant", &world.open.grant, |w| &w.people.grant_authority, judge::grant),
-        envelope("intent", &world.open.intent, |w| &w.people.requester, judge::intent),
+        envelope(
+            "checkpoint",
+            &super::head(people, member(1)),
+            first,
+            judge::checkpoint,
+        ),
+        envelope(
+            "grant",
+            &world.open.grant,
+            |w| &w.people.grant_authority,
+            judge::grant,
+        ),
+        envelope(
+            "intent",
+            &world.open.intent,
+            |w| &w.people.requester,
+            judge::intent,
+        ),
         envelope("receipt", &world.receipts[0], first, judge::receipt),
         envelope("session-header", header, coordinator, judge::session),
-        envelope("hello", &hello(world), |w| &w.people.requester, judge::hello),
+        envelope(
+            "hello",
+            &hello(world),
+            |w| &w.people.requester,
+            judge::hello,
+        ),
         envelope("welcome", &welcome(world), coordinator, judge::welcome),
         envelope(
             "commitments",
@@ -194,7 +240,12 @@ fn documents(world: &World) -> Vec<Sample> {
         envelope("package-body", body, coordinator, judge::package),
         envelope("share-list", shares, first, judge::shares),
         envelope("refusal", &refusal(world), third, judge::refusal),
-        envelope("key-query", &key_query(world), coordinator, judge::key_query),
+        envelope(
+            "key-query",
+            &key_query(world),
+            coordinator,
+            judge::key_query,
+        ),
         envelope(
             "acknowledgement",
             &acknowledgement(world, 1),
@@ -207,29 +258,14 @@ fn documents(world: &World) -> Vec<Sample> {
             |w| &w.people.operators[0],
             judge::presence_query,
         ),
-        envelope("dkg-round1", dealing.round1[0].envelope(), first, judge::dkg_round1),
+        envelope(
+            "dkg-round1",
+            dealing.round1[0].envelope(),
+            first,
+            judge::dkg_round1,
+        ),
         envelope("dkg-manifest", manifest, first, judge::dkg_manifest),
         envelope("complaint", &broken, first, judge::complaint),
-    ]
-}
-
-fn greetings(world: &World) -> Vec<Sample> {
-    let greeting = |name: &str, kind, rule, bytes: Vec<u8>, judge: Judge| Sample {
-        name: format!("greeting-{name}"),
-        kind: Kind::Greeting(kind),
-        rule,
-        digest: digest_of_message(&bytes),
-        bytes,
-        limit: limits::MAX_HELLO,
-        carried: Carried::EndToEnd,
-        signer: None,
-        judge,
-    };
-    let hello = codec::encode(&hello(world)).unwrap();
-    let welcome = codec::encode(&welcome(world)).unwrap();
-    vec![
-        greeting("hello", Hello::KIND, "hello-frame", hello, judge::hello_frame),
-        greeting("welcome", Welcome::KIND, "welcome-frame", welcome, judge::welcome_frame),
     ]
 }
 
@@ -340,11 +376,8 @@ fn from_ceremony(world: &World) -> Vec<FromCeremony> {
             step: Text::new("certificates").unwrap(),
         }),
         FromCeremony::Delivered(ActivationResult {
-            acknowledgements: List::new(vec![
-                acknowledgement(world, 1),
-                acknowledgement(world, 2),
-            ])
-            .unwrap(),
+            acknowledgements: List::new(vec![acknowledgement(world, 1), acknowledgement(world, 2)])
+                .unwrap(),
             missing: List::new(vec![(member(3), Reject::QuorumUnavailable)]).unwrap(),
         }),
         FromCeremony::Presence(Presence {

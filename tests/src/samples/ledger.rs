@@ -97,7 +97,13 @@ impl Ledger {
     /// # Errors
     /// The code, whether it comes as a refusal or as an answer.
     pub fn judge(&self, command: Command) -> Result<Vec<Body>, Reject> {
-        let admitted = admit(&View(&self.table), Limits::default(), command, NOW, Some(NOW));
+        let admitted = admit(
+            &View(&self.table),
+            Limits::default(),
+            command,
+            NOW,
+            Some(NOW),
+        );
         match admitted {
             Ok((_, Answer::Denied(code))) | Err(Refused::Rule(code)) => Err(code),
             Ok((bodies, Answer::Written | Answer::AlreadyCompleted(_))) => Ok(bodies),

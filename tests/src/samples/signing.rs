@@ -76,9 +76,17 @@ impl Round {
             nonces.push(pairs);
         }
         let lists: Vec<Vec<_>> = (0..items.len())
-            .map(|input| commitments.iter().map(|said| (said.member, said.inputs[input])).collect())
+            .map(|input| {
+                commitments
+                    .iter()
+                    .map(|said| (said.member, said.inputs[input]))
+                    .collect()
+            })
             .collect();
-        let digests = lists.iter().map(|list| input_digest(list).unwrap()).collect();
+        let digests = lists
+            .iter()
+            .map(|list| input_digest(list).unwrap())
+            .collect();
         let body = people.coordinator.sign(&PackageBody {
             session,
             inputs: List::new(digests).unwrap(),
@@ -96,7 +104,8 @@ impl Round {
                 .zip(&lists)
                 .zip(&items)
                 .map(|((pair, list), item)| {
-                    pair.sign(list, share_of(own), item.address.as_ref()).unwrap()
+                    pair.sign(list, share_of(own), item.address.as_ref())
+                        .unwrap()
                 })
                 .collect();
             let list = people.member(own).sign(&ShareList {
@@ -113,8 +122,10 @@ impl Round {
             .zip(&lists)
             .enumerate()
             .map(|(place, (item, list))| {
-                let shares: Vec<_> =
-                    said.iter().map(|said| (said.member, said.shares[place])).collect();
+                let shares: Vec<_> = said
+                    .iter()
+                    .map(|said| (said.member, said.shares[place]))
+                    .collect();
                 let key = item.key(certified.public()).unwrap();
                 InputSignature {
                     input: item.input,

@@ -115,7 +115,10 @@ pub(super) fn policy_envelope(world: &World, envelope: &Envelope<Policy>) -> Ver
 pub(super) fn certificate_envelope(world: &World, envelope: &Envelope<Certificate>) -> Verdict {
     let certificate = member_word(world, 1, envelope)?;
     let agrees = certificate.agrees_with(&world.certified.certificates()[0]);
-    ensure(agrees && certificate.member == member(1), Reject::CertificateMismatch)
+    ensure(
+        agrees && certificate.member == member(1),
+        Reject::CertificateMismatch,
+    )
 }
 
 pub(super) fn checkpoint_envelope(world: &World, envelope: &Envelope<Checkpoint>) -> Verdict {
@@ -127,7 +130,10 @@ fn grant_envelope(world: &World, envelope: &Envelope<Grant>) -> Verdict {
     ensure(grant.key_id == world.key_id(), Reject::GrantKeyMismatch)?;
     ensure(grant.not_before <= NOW, Reject::GrantNotYetValid)?;
     ensure(NOW < grant.expires, Reject::GrantExpired)?;
-    ensure(grant.owner == world.people.requester_id(), Reject::GrantOwnerMismatch)
+    ensure(
+        grant.owner == world.people.requester_id(),
+        Reject::GrantOwnerMismatch,
+    )
 }
 
 fn intent_envelope(world: &World, envelope: &Envelope<Intent>) -> Verdict {
@@ -136,7 +142,10 @@ fn intent_envelope(world: &World, envelope: &Envelope<Intent>) -> Verdict {
     let group_key = world.certified.public().group_key();
     let signable = Signable::of_intent(&intent, world.key_id(), plan.network, group_key)?;
     let (_, expected) = of_the_request(world);
-    ensure(signable.intent_digest() == expected, Reject::GrantIntentMismatch)
+    ensure(
+        signable.intent_digest() == expected,
+        Reject::GrantIntentMismatch,
+    )
 }
 
 pub(super) fn receipt_envelope(world: &World, envelope: &Envelope<Receipt>) -> Verdict {
@@ -147,9 +156,15 @@ pub(super) fn receipt_of(world: &World, number: u16, envelope: &Envelope<Receipt
     let receipt = member_word(world, number, envelope)?;
     let (session, intent) = of_the_request(world);
     ensure(receipt.session == session, Reject::SessionMismatch)?;
-    ensure(receipt.request_id == world.opening.grant.request_id, Reject::GrantRequestMismatch)?;
+    ensure(
+        receipt.request_id == world.opening.grant.request_id,
+        Reject::GrantRequestMismatch,
+    )?;
     ensure(receipt.intent == intent, Reject::GrantIntentMismatch)?;
-    ensure(receipt.policy == world.policy_digest(), Reject::GrantPolicyMismatch)?;
+    ensure(
+        receipt.policy == world.policy_digest(),
+        Reject::GrantPolicyMismatch,
+    )?;
     ensure(receipt.key_id == world.key_id(), Reject::GrantKeyMismatch)?;
     let signed = match &receipt.outcome {
         Outcome::Completed(Completed { signatures }) => **signatures == *world.request.signatures,
@@ -161,22 +176,34 @@ pub(super) fn receipt_of(world: &World, number: u16, envelope: &Envelope<Receipt
 
 fn session_envelope(world: &World, envelope: &Envelope<SessionHeader>) -> Verdict {
     let verified = header(world, envelope)?;
-    ensure(verified.session_id() == world.request.id(), Reject::SessionMismatch)
+    ensure(
+        verified.session_id() == world.request.id(),
+        Reject::SessionMismatch,
+    )
 }
 
 pub(super) fn commitments_envelope(world: &World, envelope: &Envelope<Commitments>) -> Verdict {
     let said = member_word(world, 1, envelope)?;
     ensure(said.session == world.request.id(), Reject::SessionMismatch)?;
     ensure(said.member == member(1), Reject::PackageMembers)?;
-    ensure(said.inputs.len() == world.request.items.len(), Reject::InputCount)?;
+    ensure(
+        said.inputs.len() == world.request.items.len(),
+        Reject::InputCount,
+    )?;
     check_standing(world, 1, &said.standing)
 }
 
 fn package_envelope(world: &World, envelope: &Envelope<PackageBody>) -> Verdict {
     let body = word(&world.people.coordinator.key(), envelope)?;
     ensure(body.session == world.request.id(), Reject::SessionMismatch)?;
-    ensure(body.inputs.len() == world.request.items.len(), Reject::InputCount)?;
-    ensure(body.inputs == world.request.body.inputs, Reject::PackageDigest)
+    ensure(
+        body.inputs.len() == world.request.items.len(),
+        Reject::InputCount,
+    )?;
+    ensure(
+        body.inputs == world.request.body.inputs,
+        Reject::PackageDigest,
+    )
 }
 
 pub(super) fn shares_envelope(world: &World, envelope: &Envelope<ShareList>) -> Verdict {
@@ -185,13 +212,19 @@ pub(super) fn shares_envelope(world: &World, envelope: &Envelope<ShareList>) -> 
     ensure(said.member == member(1), Reject::SessionMembers)?;
     let package = PackageDigest::from_bytes(world.request.body.digest());
     ensure(said.package == package, Reject::PackageDigest)?;
-    ensure(said.shares.len() == world.request.items.len(), Reject::InputCount)?;
+    ensure(
+        said.shares.len() == world.request.items.len(),
+        Reject::InputCount,
+    )?;
     member_word(world, 1, &said.checkpoint).map(|_| ())
 }
 
 pub(super) fn refusal_envelope(world: &World, envelope: &Envelope<Refusal>) -> Verdict {
     let refusal = member_word(world, 3, envelope)?;
-    ensure(refusal.session.0.is_none_or(|id| id == world.request.id()), Reject::SessionMismatch)
+    ensure(
+        refusal.session.0.is_none_or(|id| id == world.request.id()),
+        Reject::SessionMismatch,
+    )
 }
 
 pub(super) fn key_query_envelope(world: &World, envelope: &Envelope<KeyQuery>) -> Verdict {
@@ -271,7 +304,10 @@ pub(super) fn manifest_of(
     let said = member_word(world, number, envelope)?;
     let bound = said.attempt == dealing.header.session_id() && said.member == member(number);
     ensure(bound, Reject::SessionMismatch)?;
-    ensure(*said.round1 == *dealing.round1_digests(), Reject::DkgEquivocation)?;
+    ensure(
+        *said.round1 == *dealing.round1_digests(),
+        Reject::DkgEquivocation,
+    )?;
     Ok(said)
 }
 
@@ -281,7 +317,10 @@ pub(super) fn complaint_envelope(world: &World, envelope: &Envelope<Complaint>) 
     let said = member_word(world, 1, envelope)?;
     let dealing = &world.broken;
     let proven = &said.package;
-    ensure(said.attempt == dealing.header.session_id(), Reject::SessionMismatch)?;
+    ensure(
+        said.attempt == dealing.header.session_id(),
+        Reject::SessionMismatch,
+    )?;
     let about_own = said.member == member(1) && proven.package.recipient == member(1);
     ensure(about_own, Reject::SessionMembers)?;
     super::member::check_package(world, dealing, 1, proven)?;
@@ -289,7 +328,10 @@ pub(super) fn complaint_envelope(world: &World, envelope: &Envelope<Complaint>) 
     let announced = &dealing.round1[0].sealing_keys;
     let announced = announced.iter().find(|(from, _)| *from == proven.sender);
     let key = sealing_key_of(&said.secret).map_err(|_| Reject::DkgShare)?;
-    ensure(announced.is_some_and(|(_, known)| *known == key), Reject::DkgShare)?;
+    ensure(
+        announced.is_some_and(|(_, known)| *known == key),
+        Reject::DkgShare,
+    )?;
     let context = SealingContext {
         plan: PlanDigest::from_bytes(world.plan.digest()),
         attempt: said.attempt,
@@ -300,7 +342,7 @@ pub(super) fn complaint_envelope(world: &World, envelope: &Envelope<Complaint>) 
     let commitment = &dealing.round1[sender].commitment;
     let good = open(&context, &said.secret, &proven.package)
         .is_ok_and(|share| dealt_share_matches(commitment, member(1), &share));
-    ensure(!good, Reject::UnexpectedMessage)
+    ensure(!good, Reject::DkgShare)
 }
 
 /// Every document that makes a sharing usable.

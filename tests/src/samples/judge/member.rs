@@ -43,8 +43,7 @@ pub(in crate::samples) fn to_member(world: &World, bytes: &[u8]) -> Verdict {
         ToMember::Delivery(delivery) => check_delivery(world, &world.dealing, 1, &delivery, true),
         ToMember::CertificateSet(set) => certificate_set(world, &set),
         ToMember::ProofOpen(open) => {
-            let judged =
-                judge_proof(&open, &world.certified, member(1), &world.authorities, NOW)?;
+            let judged = judge_proof(&open, &world.certified, member(1), &world.authorities, NOW)?;
             world.ledger.judge(judged.command).map(|_| ())
         }
     }
@@ -75,7 +74,10 @@ pub(super) fn check_package_of(world: &World, round: &Round, package: &Package) 
     let body = word(&world.people.coordinator.key(), &package.body)?;
     ensure(body.session == round.id(), Reject::SessionMismatch)?;
     let members = round.header.members.to_vec();
-    ensure(package.commitments.len() == members.len(), Reject::PackageMembers)?;
+    ensure(
+        package.commitments.len() == members.len(),
+        Reject::PackageMembers,
+    )?;
     let mut commitments = Vec::new();
     for (place, (own, envelope)) in members.iter().zip(&package.commitments).enumerate() {
         let is_own = *own == member(1);
@@ -90,8 +92,10 @@ pub(super) fn check_package_of(world: &World, round: &Round, package: &Package) 
     }
     ensure(body.inputs.len() == round.items.len(), Reject::InputCount)?;
     for (input, (item, digest)) in round.items.iter().zip(&body.inputs).enumerate() {
-        let list: Vec<_> =
-            commitments.iter().map(|said| (said.member, said.inputs[input])).collect();
+        let list: Vec<_> = commitments
+            .iter()
+            .map(|said| (said.member, said.inputs[input]))
+            .collect();
         ensure(input_digest(&list)? == *digest, Reject::PackageDigest)?;
         SigningList::new(&members, &list, &item.message).map_err(|_| Reject::PackageMembers)?;
     }
@@ -118,13 +122,19 @@ pub(super) fn check_signatures(
             None => *world.certified.public().untweaked().output_key(),
         };
         let bytes = signed.signature.as_bytes();
-        ensure(verify_bip340(&output_key, &item.message, bytes), Reject::FinalSignature)?;
+        ensure(
+            verify_bip340(&output_key, &item.message, bytes),
+            Reject::FinalSignature,
+        )?;
     }
     Ok(())
 }
 
 fn round1_set(world: &World, set: &DkgRound1Set) -> Verdict {
-    ensure(set.messages.len() == world.plan.roster.len(), Reject::SessionMembers)?;
+    ensure(
+        set.messages.len() == world.plan.roster.len(),
+        Reject::SessionMembers,
+    )?;
     for (number, envelope) in (1..).zip(&set.messages) {
         let own = number == 1 && envelope != world.dealing.round1[0].envelope();
         ensure(!own, Reject::PackageAltered)?;
@@ -147,7 +157,9 @@ pub(super) fn check_package(
     ensure(sealed_for, Reject::SessionMembers)?;
     let manifest = &dealing.round2[usize::from(sender) - 1].manifest;
     let manifest = document::manifest_of(world, dealing, sender, manifest)?;
-    let place = (1..=3).filter(|other| *other != sender).position(|other| other == recipient);
+    let place = (1..=3)
+        .filter(|other| *other != sender)
+        .position(|other| other == recipient);
     let place = u64::try_from(place.ok_or(Reject::SessionMembers)?).unwrap();
     let hashes = proven.path.iter().map(|hash| *hash.as_bytes()).collect();
     let leaf = LeafHash::of(&package_leaf(&proven.package)?);
@@ -164,15 +176,21 @@ pub(super) fn check_delivery(
     delivery: &Delivery,
     opens: bool,
 ) -> Verdict {
-    ensure(delivery.manifests.len() == world.plan.roster.len(), Reject::SessionMembers)?;
+    ensure(
+        delivery.manifests.len() == world.plan.roster.len(),
+        Reject::SessionMembers,
+    )?;
     let places: Vec<_> = (1..=3).filter(|sender| *sender != recipient).collect();
     for (number, manifest) in (1..).zip(&delivery.manifests) {
-        let own = number == recipient
-            && *manifest != dealing.round2[usize::from(recipient) - 1].manifest;
+        let own =
+            number == recipient && *manifest != dealing.round2[usize::from(recipient) - 1].manifest;
         ensure(!own, Reject::PackageAltered)?;
         document::manifest_of(world, dealing, number, manifest)?;
     }
-    ensure(delivery.packages.len() == places.len(), Reject::SessionMembers)?;
+    ensure(
+        delivery.packages.len() == places.len(),
+        Reject::SessionMembers,
+    )?;
     for (sender, proven) in places.into_iter().zip(&delivery.packages) {
         ensure(proven.sender.value() == sender, Reject::SessionMembers)?;
         check_package(world, dealing, recipient, proven)?;
@@ -198,7 +216,10 @@ fn certificate_set(world: &World, set: &CertificateSet) -> Verdict {
     let sharing = certified(world, &set.certificates)?;
     let own: &Envelope<Certificate> = world.certified.certificates()[0].envelope();
     ensure(set.certificates.contains(own), Reject::CertificateMismatch)?;
-    ensure(sharing.set_digest() == world.certified.set_digest(), Reject::CertificateMismatch)
+    ensure(
+        sharing.set_digest() == world.certified.set_digest(),
+        Reject::CertificateMismatch,
+    )
 }
 
 /// What the coordinator does with member 1's answer, or with member 3's refusal.
@@ -219,9 +240,14 @@ pub(in crate::samples) fn from_member(world: &World, bytes: &[u8]) -> Verdict {
 
 fn round2(world: &World, said: &DkgRound2) -> Verdict {
     let manifest = document::manifest_of(world, &world.dealing, 1, &said.manifest)?;
-    let recipients = said.packages.iter().map(|package| package.recipient.value());
+    let recipients = said
+        .packages
+        .iter()
+        .map(|package| package.recipient.value());
     ensure(recipients.eq([2, 3]), Reject::SessionMembers)?;
     let tree = package_tree(&said.packages)?;
-    let root = tree.root_at(tree.size()).map_err(|_| Reject::DkgEquivocation)?;
+    let root = tree
+        .root_at(tree.size())
+        .map_err(|_| Reject::DkgEquivocation)?;
     ensure(root == manifest.packages, Reject::DkgEquivocation)
 }

@@ -24,7 +24,6 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{World, people::member};
 
-pub(super) use connection::{hello_frame, welcome_frame};
 pub(super) use documents::*;
 pub(super) use member::{from_member, to_member};
 pub(super) use operator::{from_ceremony, to_ceremony};
@@ -60,7 +59,9 @@ fn endorsed<T: Document + Clone + 'static>(
     let name = (T::KIND, nobody, codec::encode(endorsed)?);
     remembered(name, || {
         let needed = usize::from(operators.needed);
-        Ok(endorsed.clone().verify::<T>(&operators.identities(), needed)?)
+        Ok(endorsed
+            .clone()
+            .verify::<T>(&operators.identities(), needed)?)
     })
 }
 
@@ -129,7 +130,9 @@ fn certified(
     }
     let nobody = IdentityKey::from_bytes([0; 32]);
     let name = ("certificates", nobody, codec::encode(certificates)?);
-    remembered(name, || CertifiedSharing::verify(world.plan.clone(), certificates))
+    remembered(name, || {
+        CertifiedSharing::verify(world.plan.clone(), certificates)
+    })
 }
 
 /// The session and the intent that the samples' receipts are about.

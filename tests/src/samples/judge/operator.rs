@@ -3,9 +3,7 @@
 use firn_protocol::{
     ids::Flow,
     limits,
-    messages::{
-        ActivationResult, CeremonyRecord, FromCeremony, Package, ProofRecord, ToCeremony,
-    },
+    messages::{ActivationResult, CeremonyRecord, FromCeremony, Package, ProofRecord, ToCeremony},
     reject::Reject,
     sharing::verify_plan,
 };
@@ -41,7 +39,10 @@ pub(in crate::samples) fn from_ceremony(world: &World, bytes: &[u8]) -> Verdict 
 fn ceremony(world: &World, record: &CeremonyRecord) -> Verdict {
     let dealing = &world.dealing;
     let of = header(world, &record.header)?;
-    ensure(of.session_id() == dealing.header.session_id(), Reject::SessionMismatch)?;
+    ensure(
+        of.session_id() == dealing.header.session_id(),
+        Reject::SessionMismatch,
+    )?;
     let members = world.plan.roster.len();
     ensure(record.round1.len() == members, Reject::SessionMembers)?;
     for (number, envelope) in (1..).zip(&record.round1) {
@@ -54,13 +55,19 @@ fn ceremony(world: &World, record: &CeremonyRecord) -> Verdict {
     ensure(record.deliveries.len() == members, Reject::SessionMembers)?;
     for (number, delivery) in (1..).zip(&record.deliveries) {
         member::check_delivery(world, dealing, number, delivery, false)?;
-        ensure(*delivery.manifests == *record.manifests, Reject::DkgEquivocation)?;
+        ensure(
+            *delivery.manifests == *record.manifests,
+            Reject::DkgEquivocation,
+        )?;
     }
     let sharing = certified(world, &record.certificates)?;
     let is_this = sharing.set_digest() == world.certified.set_digest();
     ensure(is_this, Reject::CertificateMismatch)?;
     // With three members every pair proves.
-    ensure(record.proofs.len() == world.proofs.len(), Reject::SessionMembers)?;
+    ensure(
+        record.proofs.len() == world.proofs.len(),
+        Reject::SessionMembers,
+    )?;
     for (round, proof) in world.proofs.iter().zip(&record.proofs) {
         check_proof(world, round, proof)?;
     }

@@ -9,9 +9,7 @@ use firn_protocol::{
     reject::Reject,
 };
 
-use super::{
-    Verdict, decode, documents as document, ensure, header, member, member_word, word,
-};
+use super::{Verdict, decode, documents as document, ensure, header, member, member_word, word};
 use crate::samples::{World, people, signing::Round};
 
 /// What the coordinator does: the signatures that it can check before it asks anybody.
@@ -26,7 +24,10 @@ fn sign(world: &World, request: &SignRequest) -> Verdict {
     let grant = word(&world.authorities.grant_authority, &request.grant)?;
     ensure(grant.key_id == intent.key_id, Reject::GrantKeyMismatch)?;
     let signable = world.understand(&intent);
-    ensure(signable.intent_digest() == grant.intent, Reject::GrantIntentMismatch)?;
+    ensure(
+        signable.intent_digest() == grant.intent,
+        Reject::GrantIntentMismatch,
+    )?;
     // Nobody gives approvals in the samples.
     ensure(request.approvals.is_empty(), Reject::UnknownSigner)
 }
@@ -41,7 +42,10 @@ pub(in crate::samples) fn from_requests(world: &World, bytes: &[u8]) -> Verdict 
 }
 
 fn signed(world: &World, answer: &RequestSigned) -> Verdict {
-    ensure(answer.session == world.request.id(), Reject::SessionMismatch)?;
+    ensure(
+        answer.session == world.request.id(),
+        Reject::SessionMismatch,
+    )?;
     member::check_signatures(world, &world.request, &answer.signatures)?;
     let members = world.request.header.members.iter();
     let given = answer.receipts.iter().map(|(number, _)| number);
@@ -58,7 +62,10 @@ fn signed(world: &World, answer: &RequestSigned) -> Verdict {
                 shares,
             } = record;
             let of = header(world, envelope)?;
-            ensure(of.session_id() == world.request.id(), Reject::SessionMismatch)?;
+            ensure(
+                of.session_id() == world.request.id(),
+                Reject::SessionMismatch,
+            )?;
             let package = Package {
                 body: package.clone(),
                 commitments: commitments.clone(),
@@ -78,7 +85,10 @@ pub(super) fn check_round(
 ) -> Verdict {
     // A member's own entry needs no exception here: every entry is compared with what was said.
     let said = round.commitments.iter().map(|said| said.envelope());
-    ensure(package.commitments.len() == round.commitments.len(), Reject::PackageMembers)?;
+    ensure(
+        package.commitments.len() == round.commitments.len(),
+        Reject::PackageMembers,
+    )?;
     for (number, envelope) in round.header.members.iter().zip(&package.commitments) {
         member_word(world, number.value(), envelope)?;
     }
