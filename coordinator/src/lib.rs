@@ -14,6 +14,7 @@ mod logging;
 pub mod registry;
 pub mod session;
 mod state;
+mod turns;
 pub mod voice;
 
 pub use logging::start as start_logging;

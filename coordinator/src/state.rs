@@ -20,7 +20,7 @@ use getrandom::SysRng;
 use rand_core::UnwrapErr;
 use tokio::sync::Semaphore;
 
-use crate::{config::Bounds, keys::KeyCache, registry::Registry, voice::Voice};
+use crate::{config::Bounds, keys::KeyCache, registry::Registry, turns::Turns, voice::Voice};
 
 /// Ceremonies at once: the operator's tool can be told of no more.
 pub(crate) const MAX_CEREMONIES: u16 = 16;
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) bounds: Bounds,
     /// Room for requests.
     pub(crate) requests: Arc<Semaphore>,
+    /// Whose turn a request is.
+    pub(crate) turns: Turns,
     /// Room for ceremonies, and for other work of operators.
     pub(crate) ceremonies: Arc<Semaphore>,
     registry: Mutex<Registry<Connection>>,
@@ -51,6 +53,7 @@ impl Shared {
             authorities,
             bounds,
             requests: Arc::new(Semaphore::new(usize::from(bounds.requests))),
+            turns: Turns::default(),
             ceremonies: Arc::new(Semaphore::new(usize::from(MAX_CEREMONIES))),
             registry: Mutex::default(),
             keys: Mutex::default(),

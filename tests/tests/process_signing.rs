@@ -101,7 +101,6 @@ async fn requests_in_parallel_do_not_mix() {
 }
 
 #[tokio::test]
-#[ignore = "a coordinator that is asked twice at once runs two sessions, and both answers stay"]
 async fn the_same_request_at_the_same_time_has_one_answer() {
     let (cluster, key) = Cluster::with_key(3, 2).await;
     let lines = (cluster.requester().await, cluster.requester().await);

@@ -81,6 +81,7 @@ async fn sign(shared: &Arc<Shared>, requester: &IdentityKey, request: SignReques
         key_id = %grant.key_id,
     );
     async {
+        let _turn = shared.turns.take(grant.key_id, grant.request_id).await;
         let terms = match resolve(shared, grant.key_id, grant.activation).await {
             Ok(sharing) => terms(&sharing, request, &intent, &grant),
             Err(code) => Err(code),

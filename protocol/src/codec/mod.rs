@@ -147,7 +147,7 @@ mod tests {
             ("82a2020101016162", Malformed::UnsortedKeys),
             ("82a2010101016162", Malformed::DuplicateKey),
             ("821c626162", Malformed::Reserved),
-            ("a2646c65667401657269676874616161", Malformed::UnsortedKeys),
+            ("a2646c656674016572696768746161", Malformed::Schema),
         ];
         for (hex, reason) in table {
             assert_eq!(refusal(hex), reason, "{hex}");
