@@ -11,12 +11,9 @@
 mod bitcoin_vectors;
 
 use bitcoin_vectors::{Example, psbt_examples};
-use firn_protocol::{
-    bitcoin::{
-        Psbt, PsbtError, TransactionError,
-        psbt::{MAX_FIELDS, Place, extract_transaction, insert_key_path_signatures},
-    },
-    limits,
+use firn_protocol::bitcoin::{
+    Psbt, PsbtError, TransactionError,
+    psbt::{Place, extract_transaction, insert_key_path_signatures},
 };
 
 const CORE: [&[u8]; 3] = [
