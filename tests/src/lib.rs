@@ -12,6 +12,7 @@
 
 pub mod binaries;
 pub mod cluster;
+pub mod diagnostic;
 pub mod malformed;
 pub mod rewriting;
 pub mod samples;

@@ -54,10 +54,13 @@ struct Spot<'a> {
 
 /// An item's head.
 #[derive(Clone, Copy)]
-struct Head {
-    major: u8,
-    argument: u64,
-    length: usize,
+pub(crate) struct Head {
+    /// 0 to 7.
+    pub(crate) major: u8,
+    /// What the head says.
+    pub(crate) argument: u64,
+    /// Bytes of the head.
+    pub(crate) length: usize,
 }
 
 /// Calls `visit` with every rewriting of a whole message.
@@ -156,11 +159,13 @@ fn is_wrapped(content: &[u8]) -> bool {
         && firn_protocol::codec::form::check(content).is_ok()
 }
 
-fn is_envelope(bytes: &[u8]) -> bool {
+/// Whether bytes begin like an envelope.
+pub(crate) fn is_envelope(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x84, 0x58, 0x26, 0xa2])
 }
 
-fn head(bytes: &[u8]) -> Head {
+/// The head of the first item.
+pub(crate) fn head(bytes: &[u8]) -> Head {
     let (major, additional) = (bytes[0] >> 5, bytes[0] & 0x1f);
     let width = match additional {
         0..=23 => 0,
@@ -494,13 +499,23 @@ pub fn sign(kind: &str, secret: &IdentitySecret, payload: &[u8]) -> Vec<u8> {
 /// The payload of an envelope.
 #[must_use]
 pub fn payload(envelope: &[u8]) -> &[u8] {
+    string_at(envelope, 2)
+}
+
+/// The first item of an array of byte strings: the document of what is endorsed.
+#[must_use]
+pub fn first_string(array: &[u8]) -> &[u8] {
+    string_at(array, 0)
+}
+
+fn string_at(array: &[u8], place: usize) -> &[u8] {
     let mut at = 1;
-    for _ in 0..2 {
-        at = walk(envelope, at, &[], Zone::Form, &mut Vec::new());
+    for _ in 0..place {
+        at = walk(array, at, &[], Zone::Form, &mut Vec::new());
     }
-    let head = head(&envelope[at..]);
+    let head = head(&array[at..]);
     let start = at + head.length;
-    &envelope[start..start + usize::try_from(head.argument).unwrap()]
+    &array[start..start + usize::try_from(head.argument).unwrap()]
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, fs};
 
 use firn_protocol::reject::{Class, Reject};
 use firn_tests::{
-    malformed,
+    diagnostic, malformed,
     samples::{self, World},
     vectors::{self, BLESS},
 };
@@ -58,6 +58,21 @@ fn every_kind_still_has_its_bytes_and_its_digest() {
     assert_eq!(
         found, expected,
         "a vector without a kind, or a kind without a vector"
+    );
+}
+
+#[test]
+fn the_page_of_examples_shows_the_vectors() {
+    let page = diagnostic::page(&samples::all());
+    let file = vectors::folder().join("../../docs/EXAMPLES.md");
+    if vectors::is_blessing() {
+        fs::write(file, page).unwrap();
+        return;
+    }
+    let written = fs::read_to_string(file).unwrap();
+    assert!(
+        written == page,
+        "docs/EXAMPLES.md is not of these samples; {BLESS}=1 writes it"
     );
 }
 

@@ -462,6 +462,8 @@ fn limit_of(sum: &str, number: u16) -> usize {
         ("ToMember", 2) | ("FromRequests" | "FromCeremony", _) => limits::MAX_FRAME,
         ("ToMember", 3) => limits::MAX_SHARES * 2,
         ("ToMember", 11) => limits::MAX_CEREMONY_MESSAGE * 2,
+        ("FromMember", 1..=4) => limits::MAX_COMMITMENTS + limits::SMALL_DOCUMENT,
+        ("FromMember", 6) => limits::ROSTER_DOCUMENT + limits::SMALL_DOCUMENT,
         ("ToMember", 12 | 13) | ("FromMember" | "ToCeremony", _) => limits::MAX_CEREMONY_MESSAGE,
         _ => limits::MAX_OPEN,
     }

@@ -224,7 +224,7 @@ fn certificate_set(world: &World, set: &CertificateSet) -> Verdict {
 
 /// What the coordinator does with member 1's answer, or with member 3's refusal.
 pub(in crate::samples) fn from_member(world: &World, bytes: &[u8]) -> Verdict {
-    match decode(bytes, limits::MAX_CEREMONY_MESSAGE)? {
+    match decode(bytes, from_member_limit(bytes))? {
         FromMember::Commitments(said) => document::commitments_envelope(world, &said),
         FromMember::Shares(said) => document::shares_envelope(world, &said),
         FromMember::Receipt(said) => document::receipt_envelope(world, &said),
@@ -235,6 +235,15 @@ pub(in crate::samples) fn from_member(world: &World, bytes: &[u8]) -> Verdict {
         FromMember::DkgRound2(said) => round2(world, &said),
         FromMember::Certificate(said) => document::certificate_envelope(world, &said),
         FromMember::Complaint(said) => document::complaint_envelope(world, &said),
+    }
+}
+
+/// The limit of the conversation that the answer belongs to.
+fn from_member_limit(bytes: &[u8]) -> usize {
+    match bytes.get(1) {
+        Some(1..=4) => limits::MAX_COMMITMENTS + limits::SMALL_DOCUMENT,
+        Some(6) => limits::ROSTER_DOCUMENT + limits::SMALL_DOCUMENT,
+        _ => limits::MAX_CEREMONY_MESSAGE,
     }
 }
 
