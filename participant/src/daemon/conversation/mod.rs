@@ -46,6 +46,8 @@ enum Ended {
     Gone(TransportError),
     /// The coordinator ended the stream.
     Finished,
+    /// The coordinator takes nothing off the stream: it would hear no refusal either.
+    Unread,
 }
 
 impl<E: Into<Refusing>> From<E> for Ended {
@@ -110,15 +112,24 @@ impl Conversation {
         Ok(codec::decode(&bytes, limit)?)
     }
 
+    /// Sends a message, within the step's time: a coordinator that does not read keeps no nonces and
+    /// no attempt alive. After [`Ended::Unread`] nothing more may be sent.
     async fn send(&mut self, message: impl Into<FromMember>) -> Result<(), Ended> {
         let bytes = codec::encode(&message.into())?;
-        self.sender.send(&bytes).await.map_err(Ended::Gone)
+        tokio::time::timeout(self.shared.step_timeout(), self.sender.send(&bytes))
+            .await
+            .map_err(|_| Ended::Unread)?
+            .map_err(Ended::Gone)
     }
 
     /// Says no where there is somebody to hear it, and closes the session.
     async fn end(mut self, ended: Ended) {
         let refusing = match ended {
             Ended::Refused(refusing) => Some(refusing),
+            Ended::Unread => {
+                tracing::info!(peer = %self.peer, code = Reject::Deadline.name(), "not read");
+                None
+            }
             Ended::Gone(error) => {
                 tracing::debug!(code = error.code(), "a stream ended: {error}");
                 None
