@@ -49,6 +49,15 @@ pub const MAX_NAME: usize = 64;
 /// Bytes of a purpose or a reason.
 pub const MAX_PURPOSE: usize = 256;
 
+/// Bytes of a sentence about a failure on this machine.
+pub const MAX_REASON: usize = 1024;
+
+/// Bytes of a PKCS #10 certificate request.
+pub const MAX_CSR: usize = 2 << 10;
+
+/// Members that a coordinator reports about.
+pub const MAX_REPORTED: usize = 256;
+
 /// Bytes that a COSE_Sign1 adds to its payload: headers, lengths, key id, signature.
 pub const ENVELOPE_OVERHEAD: usize = 128;
 

@@ -143,6 +143,7 @@ rejects! {
     702 "frozen" Frozen Internal "The participant is frozen." "Find out why before it is unfrozen.";
     703 "share_unavailable" ShareUnavailable Internal "The participant's share cannot be opened." "Look at the participant's log.";
     704 "internal" Internal Internal "The participant failed in a way that it did not expect." "Look at the participant's log and report the defect.";
+    705 "clock_skew" ClockSkew Internal "The clocks of a participant and a peer differ by more than is allowed." "Set the clocks right: compare both with a time server.";
 }
 
 impl From<Malformed> for Reject {

@@ -75,9 +75,11 @@ impl OperatorLine {
         match answers.next().await? {
             FromCeremony::Presence(presence) => Ok(presence),
             FromCeremony::Failed(failed) => Err(refused(DOING, &failed, None)),
-            FromCeremony::Progress(_) | FromCeremony::Certified(_) | FromCeremony::Delivered(_) => {
-                Err(UNEXPECTED)
-            }
+            FromCeremony::Progress(_)
+            | FromCeremony::Certified(_)
+            | FromCeremony::Delivered(_)
+            | FromCeremony::Status(_)
+            | FromCeremony::Key(_) => Err(UNEXPECTED),
         }
     }
 
@@ -105,7 +107,10 @@ impl OperatorLine {
                     return Ok((record, checked));
                 }
                 FromCeremony::Failed(failed) => return Err(refused(DOING, &failed, Some(plan))),
-                FromCeremony::Delivered(_) | FromCeremony::Presence(_) => return Err(UNEXPECTED),
+                FromCeremony::Delivered(_)
+                | FromCeremony::Presence(_)
+                | FromCeremony::Status(_)
+                | FromCeremony::Key(_) => return Err(UNEXPECTED),
             }
         }
     }
@@ -143,7 +148,10 @@ impl OperatorLine {
                     let plan = sharing.certified().plan();
                     return Err(refused(DOING, &failed, Some(plan)));
                 }
-                FromCeremony::Certified(_) | FromCeremony::Presence(_) => return Err(UNEXPECTED),
+                FromCeremony::Certified(_)
+                | FromCeremony::Presence(_)
+                | FromCeremony::Status(_)
+                | FromCeremony::Key(_) => return Err(UNEXPECTED),
             }
         }
     }

@@ -8,6 +8,7 @@ use firn_protocol::{
     ids::{Epoch, RequestId},
     keys::IdentityKey,
     messages::{FromRequests, RequestFailed, RequestSigned, SignRequest, ToRequests},
+    reject::Reject,
     sharing::ActiveSharing,
 };
 
@@ -75,6 +76,10 @@ impl RequesterLine {
                 doing: DOING,
                 code: failed.code,
                 detail: described(&failed, asked.sharing),
+            }),
+            FromRequests::Outcome(_) | FromRequests::Key(_) => Err(Error::Unverified {
+                what: "the coordinator's answer",
+                code: Reject::UnexpectedMessage,
             }),
         }
     }

@@ -41,6 +41,7 @@ async fn serve(shared: Arc<Shared>, mut sender: FrameSender, mut receiver: Frame
             Ok(ToCeremony::Run(run)) => ceremony::run(&shared, run, &mut sender).await,
             Ok(ToCeremony::Deliver(deliver)) => deliver_to_all(&shared, deliver).await,
             Ok(ToCeremony::Presence(query)) => presence(&shared, query),
+            Ok(ToCeremony::Status(_) | ToCeremony::Key(_)) => Err(Reject::UnexpectedMessage),
             Err(code) => Err(code),
         },
     };
@@ -157,6 +158,8 @@ async fn deliver_to(
         | FromMember::Shares(_)
         | FromMember::Receipt(_)
         | FromMember::KeyDocuments(_)
+        | FromMember::Outcome(_)
+        | FromMember::Status(_)
         | FromMember::DkgRound1(_)
         | FromMember::DkgRound2(_)
         | FromMember::Certificate(_)

@@ -53,6 +53,7 @@ async fn serve(
         Err(code) => refused(code),
         Ok(_place) => match question(&mut receiver, limits::MAX_OPEN, shared.bounds.step()).await {
             Ok(ToRequests::Sign(request)) => sign(&shared, &requester, request).await,
+            Ok(ToRequests::Outcome(_) | ToRequests::Key(_)) => refused(Reject::UnexpectedMessage),
             Err(code) => refused(code),
         },
     };

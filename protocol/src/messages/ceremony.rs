@@ -4,8 +4,8 @@
 use serde_tuple::{Deserialize_tuple, Serialize_tuple};
 
 use super::{
-    Acknowledgement, Commitments, Delivery, DkgManifest, DkgRound1, KeyDocuments, PackageBody,
-    ShareList,
+    Acknowledgement, Commitments, Delivery, DkgManifest, DkgRound1, KeyDocuments, KeyQuery,
+    PackageBody, ShareList, StatusQuery, StatusReport,
 };
 use crate::{
     codec::{List, Maybe, Text},
@@ -54,6 +54,10 @@ sum!(
         2 => Deliver(Deliver),
         /// Who is there?
         3 => Presence(Envelope<PresenceQuery>),
+        /// How is everybody?
+        4 => Status(Envelope<StatusQuery>),
+        /// What is a key? Signed by the operator.
+        5 => Key(Envelope<KeyQuery>),
     }
 );
 
@@ -135,7 +139,7 @@ pub struct MemberPresence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize_tuple, Deserialize_tuple)]
 pub struct Presence {
     /// The members.
-    pub members: List<MemberPresence, 256>,
+    pub members: List<MemberPresence, { limits::MAX_REPORTED }>,
     /// Ceremonies that are running.
     pub ceremonies: List<CeremonyId, 16>,
 }
@@ -153,5 +157,9 @@ sum!(
         4 => Delivered(ActivationResult),
         /// Who is there.
         5 => Presence(Presence),
+        /// How everybody is.
+        6 => Status(StatusReport),
+        /// What a key is.
+        7 => Key(KeyDocuments),
     }
 );

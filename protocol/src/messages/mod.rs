@@ -4,10 +4,13 @@
 mod ceremony;
 mod connection;
 mod dkg;
+mod local;
 mod news;
+mod outcome;
 mod requests;
 mod signing;
 mod standing;
+mod status;
 
 pub use ceremony::{
     ActivationResult, CeremonyFailed, CeremonyRecord, Deliver, FromCeremony, MemberPresence,
@@ -19,10 +22,15 @@ pub use dkg::{
     InclusionPath, ProofOpen, ProvenPackage, SealedPackage, SealingSecret, package_leaf,
     package_tree, transcript_digest,
 };
+pub use local::{
+    AcceptPlan, FromDaemon, LinkStatus, LocalFailure, LocalStatus, MAX_LOCAL_MESSAGE, PlanAccepted,
+    ToDaemon,
+};
 pub use news::{
     ChargeEntry, EpochEntry, News, NewsEntry, Outpoint, PolicyEntry, Progress as RequestProgress,
     ReservationEntry, SignedEntry, SpentEntry,
 };
+pub use outcome::{KnownRequest, OutcomeQuery, OutcomeReport, OutcomeStatement};
 pub use requests::{
     FromRequests, MissingMember, RequestFailed, RequestSigned, SignRequest, SigningRecord,
     ToRequests,
@@ -32,3 +40,6 @@ pub use signing::{
     Refusal, ShareList, SignOpen, ToMember, input_digest, message_digest,
 };
 pub use standing::{Acknowledgement, Standing};
+pub use status::{
+    KeyStatus, MAX_ACCEPTED, MemberReport, MemberStatus, ShareStage, StatusQuery, StatusReport,
+};

@@ -2,7 +2,9 @@
 
 use serde_tuple::{Deserialize_tuple, Serialize_tuple};
 
-use super::{Commitments, PackageBody, Refusal, ShareList};
+use super::{
+    Commitments, KeyDocuments, KeyQuery, OutcomeQuery, OutcomeReport, PackageBody, Refusal, ShareList,
+};
 use crate::{
     codec::{Blob, List, Maybe, Text},
     documents::{Grant, InputSignature, Intent, Receipt},
@@ -32,6 +34,10 @@ sum!(
     pub enum ToRequests {
         /// Sign.
         1 => Sign(SignRequest),
+        /// What became of a request?
+        2 => Outcome(Envelope<OutcomeQuery>),
+        /// What is a key? Signed by the requester.
+        3 => Key(Envelope<KeyQuery>),
     }
 );
 
@@ -90,5 +96,9 @@ sum!(
         1 => Signed(RequestSigned),
         /// Not signed.
         2 => Failed(RequestFailed),
+        /// What the members say of a request.
+        3 => Outcome(OutcomeReport),
+        /// What a key is.
+        4 => Key(KeyDocuments),
     }
 );

@@ -5,7 +5,8 @@ use serde_tuple::{Deserialize_tuple, Serialize_tuple};
 
 use super::{
     Acknowledgement, CertificateSet, Complaint, Deliver, Delivery, DkgOpen, DkgRound1,
-    DkgRound1Set, DkgRound2, News, ProofOpen, Standing,
+    DkgRound1Set, DkgRound2, MemberStatus, News, OutcomeQuery, OutcomeStatement, ProofOpen,
+    Standing, StatusQuery,
 };
 use crate::{
     codec::{self, Blob, List, Malformed, Maybe},
@@ -140,7 +141,7 @@ impl Document for Refusal {
     const LIMIT: usize = limits::SMALL_DOCUMENT;
 }
 
-/// Asks a member for the documents of a key. Signed by the coordinator.
+/// Asks for the documents of a key. Signed by whoever asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize_tuple, Deserialize_tuple)]
 pub struct KeyQuery {
     /// The key.
@@ -180,6 +181,10 @@ sum!(
         4 => KeyQuery(Envelope<KeyQuery>),
         /// Hands over documents that make a sharing usable.
         5 => Deliver(Deliver),
+        /// A requester asks what became of a request.
+        6 => OutcomeQuery(Envelope<OutcomeQuery>),
+        /// An operator asks how this member is.
+        7 => StatusQuery(Envelope<StatusQuery>),
         /// Opens an attempt of a DKG.
         10 => DkgOpen(DkgOpen),
         /// Everybody's round one.
@@ -208,6 +213,10 @@ sum!(
         5 => KeyDocuments(KeyDocuments),
         /// That it has stored something.
         6 => Acknowledgement(Envelope<Acknowledgement>),
+        /// What became of a request.
+        7 => Outcome(Envelope<OutcomeStatement>),
+        /// How it is.
+        8 => Status(Envelope<MemberStatus>),
         /// Its round one.
         10 => DkgRound1(Envelope<DkgRound1>),
         /// Its round two.

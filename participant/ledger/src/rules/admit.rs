@@ -6,7 +6,7 @@ use firn_protocol::{
     documents::Receipt,
     envelope::Envelope,
     ids::{Epoch, IntentDigest, KeyId, SessionId, UnixMillis},
-    messages::RequestProgress,
+    messages::{RequestProgress, ShareStage},
     names::SpiffeId,
     reject::Reject,
 };
@@ -20,7 +20,7 @@ use super::{
     command::{Answer, Command, Limits, OpenRequest, refuse},
     state::{
         KeyState, MAX_OPEN_ATTEMPTS, RequestState, SessionPurpose, SessionStage, SessionState,
-        ShareStage, StateError, View,
+        StateError, View,
     },
 };
 

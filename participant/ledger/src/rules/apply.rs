@@ -4,7 +4,7 @@
 use firn_protocol::{
     codec::{List, Malformed, Maybe},
     ids::{KeyId, SessionId},
-    messages::RequestProgress,
+    messages::{RequestProgress, ShareStage},
 };
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     },
     state::{
         ActiveState, AttemptState, EpochState, KeyState, RequestPurpose, RequestState,
-        SessionPurpose, SessionStage, SessionState, ShareStage, StateError, View, attempts_key,
+        SessionPurpose, SessionStage, SessionState, StateError, View, attempts_key,
         conflict_key, key, receipt_key, write,
     },
 };

@@ -20,9 +20,10 @@ pub use body::{
     SharePending, Started, Witnessed,
 };
 pub use command::{Answer, Command, Limits, OpenRequest};
+pub use firn_protocol::messages::ShareStage;
 pub use state::{
     ActiveState, AttemptState, EpochState, KeyState, RequestPurpose, RequestState, SessionPurpose,
-    SessionStage, SessionState, ShareStage, StateError, View,
+    SessionStage, SessionState, StateError, View,
 };
 
 /// Counts the changes to what [`apply`] makes of a record.

@@ -14,7 +14,7 @@ use firn_protocol::{
         PolicyVersion, RequestId, SessionId, ShareVersion,
     },
     keys::IdentityKey,
-    messages::RequestProgress,
+    messages::{RequestProgress, ShareStage},
     names::{MAX_SPIFFE_ID, SpiffeId},
     sum,
 };
@@ -34,18 +34,6 @@ pub enum StateError {
     #[error("an entry of the index does not decode: {0}")]
     Entry(#[from] Malformed),
 }
-
-choice!(
-    /// How far a share has come.
-    pub enum ShareStage {
-        /// Sealed; other members' certificates are missing.
-        1 "pending" => Pending,
-        /// All certificates agree; proofs of life may be made.
-        2 "certified" => Certified,
-        /// Usable.
-        3 "active" => Active,
-    }
-);
 
 /// The latest sharing of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize_tuple, Deserialize_tuple)]

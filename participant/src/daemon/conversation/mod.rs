@@ -89,7 +89,9 @@ impl Conversation {
             ToMember::DkgOpen(open) => self.make_key(open).await,
             ToMember::Deliver(deliver) => self.activate(deliver).await,
             ToMember::KeyQuery(query) => self.answer_key_query(query).await,
-            ToMember::Package(_)
+            ToMember::OutcomeQuery(_)
+            | ToMember::StatusQuery(_)
+            | ToMember::Package(_)
             | ToMember::Final(_)
             | ToMember::DkgRound1Set(_)
             | ToMember::Delivery(_)
