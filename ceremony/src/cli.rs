@@ -1,8 +1,9 @@
-//! What can be typed. It decides the words and their bounds, and never what they do.
+//! What can be typed. It decides the names of the commands; what each takes stands beside its code, and
+//! nothing here does anything.
 
-use std::path::PathBuf;
+use clap::{Parser, Subcommand};
 
-use clap::{Args, Parser, Subcommand};
+use crate::commands::{demo, ledger};
 
 /// Threshold custody on Bitcoin: the operator's tool.
 #[derive(Debug, Parser)]
@@ -19,56 +20,17 @@ pub struct Arguments {
     pub json: bool,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
-/// What `firn` can do.
+/// What `firn` can do. Each command's own words, bounds and example are in its module.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Make a key with real processes on this machine and sign real transactions with it.
-    #[command(
-        after_help = "Example:\n  firn demo --participants 5 --threshold 3 --dir ./demo\n\n\
-                      Everything that was said and signed stays in the folder."
-    )]
-    Demo(Demo),
+    Demo(demo::Arguments),
     /// Look at a participant's ledger.
-    #[command(
-        subcommand,
-        after_help = "Example:\n  firn ledger check ./demo/participants/member-1"
-    )]
-    Ledger(Ledger),
-}
-
-/// Options of `firn demo`.
-#[derive(Debug, Args)]
-pub struct Demo {
-    /// How many members hold a share of the key (2 to 32).
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    pub participants: u16,
-    /// How many of them sign; any two quorums must meet, so more than half.
-    #[arg(long, value_name = "T", default_value_t = 2)]
-    pub threshold: u16,
-    /// Keep everything in this folder, which must be empty or new; a temporary one otherwise.
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Use the binaries that lie beside this one as they are.
-    #[arg(long)]
-    pub no_build: bool,
-}
-
-/// What can be done with a ledger at rest.
-#[derive(Debug, Subcommand)]
-pub enum Ledger {
-    /// Check every record from the first to the last. Changes nothing; the participant may run.
-    #[command(
-        after_help = "Example:\n  firn ledger check /var/lib/firn/member-1 --json\n\n\
-                      Exit codes: 0 sound, 1 damaged, with the position."
-    )]
-    Check {
-        /// A participant's folder, its data folder, or the ledger's folder itself.
-        #[arg(value_name = "DIR")]
-        dir: PathBuf,
-    },
+    #[command(subcommand, after_help = ledger::EXAMPLE)]
+    Ledger(ledger::Command),
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! `firn ledger check`: reads a ledger at rest from its first record to its last, and changes nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
 use serde::Serialize;
 use time::OffsetDateTime;
 
@@ -10,6 +11,24 @@ use crate::{
     ledger::{self, Checked},
     output::Output,
 };
+
+/// How `firn ledger` is used.
+pub(crate) const EXAMPLE: &str = "Example:\n  firn ledger check ./demo/participants/member-1";
+
+/// What can be done with a ledger at rest.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check every record from the first to the last. Changes nothing; the participant may run.
+    #[command(
+        after_help = "Example:\n  firn ledger check /var/lib/firn/member-1 --json\n\n\
+                      Exit codes: 0 sound, 1 damaged, with the position."
+    )]
+    Check {
+        /// A participant's folder, its data folder, or the ledger's folder itself.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+    },
+}
 
 #[derive(Serialize)]
 struct Report {
@@ -21,7 +40,14 @@ struct Report {
     findings: Vec<String>,
 }
 
-pub(super) fn check(folder: &Path, output: &Output) -> Result<Exit, Error> {
+/// Runs `firn ledger`.
+pub(crate) fn run(command: &Command, output: &Output) -> Result<Exit, Error> {
+    match command {
+        Command::Check { dir } => check(dir, output),
+    }
+}
+
+fn check(folder: &Path, output: &Output) -> Result<Exit, Error> {
     let Checked { folder, report } = ledger::check(folder)?;
     let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
     let is_sound = report.is_sound();

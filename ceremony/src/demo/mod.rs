@@ -26,7 +26,7 @@ use self::{
     requests::{Cashier, Signed},
 };
 use crate::{
-    cli::Demo,
+    commands::demo::Arguments,
     client::{OperatorLine, Peer, RequesterLine},
     clock::now,
     domain::{Domain, DomainTerms, Party, files::claim_empty_folder},
@@ -46,7 +46,7 @@ const SECOND_COINS: [u32; 2] = [2, 3];
 ///
 /// # Errors
 /// Whatever keeps it from going on; what merely does not hold is in the report.
-pub(crate) fn run(arguments: &Demo, output: Output) -> Result<DemoReport, Error> {
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<DemoReport, Error> {
     let (members, threshold) = (arguments.participants, arguments.threshold);
     if Threshold::new(threshold, usize::from(members)).is_none() {
         return Err(Error::Usage {
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Demo, output: Output) -> Result<DemoReport, Error>
     })
 }
 
-async fn perform(arguments: &Demo, output: Output) -> Result<DemoReport, Error> {
+async fn perform(arguments: &Arguments, output: Output) -> Result<DemoReport, Error> {
     let (members, threshold) = (arguments.participants, arguments.threshold);
     let narrator = Narrator::new(output);
     output.say(format_args!(
