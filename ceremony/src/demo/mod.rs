@@ -26,9 +26,9 @@ use self::{
     requests::{Cashier, Signed},
 };
 use crate::{
-    commands::demo::Arguments,
     client::{OperatorLine, Peer, RequesterLine},
     clock::now,
+    commands::demo::Arguments,
     domain::{Domain, DomainTerms, Party, files::claim_empty_folder},
     error::{Error, Exit},
     ledger,
