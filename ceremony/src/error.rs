@@ -85,6 +85,12 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A file that was to be written is there already.
+    #[error("{} is there already", path.display())]
+    FileExists {
+        /// Which.
+        path: PathBuf,
+    },
     /// A folder that must be new or empty is not.
     #[error("{} is not empty", path.display())]
     FolderNotEmpty {
@@ -98,6 +104,72 @@ pub enum Error {
         path: PathBuf,
         /// What it must hold.
         what: &'static str,
+    },
+    /// A file that a person wrote says something that it cannot say.
+    #[error("{}:{line}: {what}", path.display())]
+    Invalid {
+        /// Which.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A signed document, or what belongs to it, is not what it is taken for.
+    #[error("{}: {what}", path.display())]
+    Unfit {
+        /// Its file.
+        path: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+    /// Rules that do not rule on something that they must rule on.
+    #[error("{}: there is no [{rule}], and without that rule nothing may be signed", path.display())]
+    RuleMissing {
+        /// The rules' file.
+        path: PathBuf,
+        /// Which rule.
+        rule: &'static str,
+    },
+    /// A certificate that does not do for whom it is to be.
+    #[error("{}: {source}", path.display())]
+    Certificate {
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        source: TransportError,
+    },
+    /// A fingerprint is not the one that was compared.
+    #[error("the fingerprint of {what} is not the one given; it is {found}")]
+    FingerprintDiffers {
+        /// Of what.
+        what: String,
+        /// What it is.
+        found: String,
+    },
+    /// A person was asked and did not agree.
+    #[error("{what}: not confirmed")]
+    NotConfirmed {
+        /// What was asked about.
+        what: String,
+    },
+    /// A person would have to be asked, and there is none.
+    #[error("nobody can be asked here whether {what} is the right one: give {option}")]
+    NobodyToAsk {
+        /// What would be compared.
+        what: String,
+        /// What to give instead.
+        option: &'static str,
+    },
+    /// The daemon of this machine said no.
+    #[error("the daemon: {message}")]
+    Daemon {
+        /// Its stable code, of the protocol or of the participant's own.
+        code: String,
+        /// What happened.
+        message: String,
+        /// What to do next.
+        advice: String,
     },
     /// The system gives no random bytes.
     #[error("the system gives no random bytes")]
@@ -190,6 +262,15 @@ pub enum Error {
     },
 }
 
+/// How a command ends that the daemon refused: its own codes are about its machine, whose operator
+/// has to act first.
+fn of_daemon(name: &str) -> Exit {
+    Reject::ALL
+        .iter()
+        .find(|code| code.name() == name)
+        .map_or(Exit::Refused, |code| Exit::of(*code))
+}
+
 fn said(detail: &str) -> String {
     if detail.is_empty() {
         String::new()
@@ -224,9 +305,17 @@ impl Error {
 
     /// The stable code of the reason.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> &str {
         match self {
             Self::File { .. } => "file",
+            Self::FileExists { .. } => "file_exists",
+            Self::Invalid { .. } => "file_invalid",
+            Self::Unfit { .. } => "unfit",
+            Self::RuleMissing { .. } => Reject::PolicyMissingRule.name(),
+            Self::FingerprintDiffers { .. } => "fingerprint_differs",
+            Self::NotConfirmed { .. } => "not_confirmed",
+            Self::NobodyToAsk { .. } => "nobody_to_ask",
+            Self::Daemon { code, .. } => code,
             Self::FolderNotEmpty { .. } => "folder_not_empty",
             Self::BadFile { .. } => "bad_file",
             Self::Randomness => "no_randomness",
@@ -236,7 +325,7 @@ impl Error {
             Self::Usage { .. } => "usage",
             Self::Document(_) | Self::Endorse(_) => "document",
             Self::Payment(_) | Self::Key(_) => "payment",
-            Self::Transport { source, .. } => source.code(),
+            Self::Transport { source, .. } | Self::Certificate { source, .. } => source.code(),
             Self::OutcomeUnknown { .. } => "outcome_unknown",
             Self::Refused { code, .. } | Self::Unverified { code, .. } => code.name(),
             Self::Process { .. } => "process",
@@ -248,10 +337,28 @@ impl Error {
 
     /// What a person does next.
     #[must_use]
-    pub const fn advice(&self) -> Option<&'static str> {
+    pub fn advice(&self) -> Option<&str> {
         match self {
+            Self::FileExists { .. } => {
+                Some("name another file, or move that one away: nothing is ever written over")
+            }
+            Self::Invalid { .. } => Some("correct the line; nothing was done"),
+            Self::Unfit { .. } => Some("fetch it again from whoever made it; do not use this one"),
+            Self::RuleMissing { .. } => {
+                Some("add the rule; `firn policy example` prints rules that are complete")
+            }
+            Self::FingerprintDiffers { .. } => Some(
+                "compare again by voice; if it stays different, somebody changed the file: stop",
+            ),
+            Self::NotConfirmed { .. } => Some("nothing was done; compare again, then repeat it"),
+            Self::NobodyToAsk { .. } => {
+                Some("compare with the others first: the words by voice, or the hexadecimal digits")
+            }
+            Self::Daemon { advice, .. } => Some(advice),
             Self::FolderNotEmpty { .. } => Some("name a folder that is empty or not there yet"),
-            Self::Transport { source, .. } => Some(source.advice()),
+            Self::Transport { source, .. } | Self::Certificate { source, .. } => {
+                Some(source.advice())
+            }
             Self::OutcomeUnknown { .. } => Some("ask again with the same request id: it is safe"),
             Self::Refused { code, .. } => Some(code.advice()),
             Self::Unverified { .. } => Some("keep what came back as evidence, and do not use it"),
@@ -275,13 +382,24 @@ impl Error {
 
     /// How the command ends.
     #[must_use]
-    pub const fn exit(&self) -> Exit {
+    pub fn exit(&self) -> Exit {
         match self {
-            Self::Usage { .. } | Self::Name(_) | Self::FolderNotEmpty { .. } => Exit::Usage,
+            Self::Usage { .. }
+            | Self::Name(_)
+            | Self::FileExists { .. }
+            | Self::FolderNotEmpty { .. }
+            | Self::Invalid { .. }
+            | Self::RuleMissing { .. }
+            | Self::NobodyToAsk { .. } => Exit::Usage,
             Self::Transport { .. } | Self::Deadline { .. } | Self::Interrupted => Exit::TryAgain,
             Self::OutcomeUnknown { .. } => Exit::OutcomeUnknown,
             Self::Refused { code, .. } => Exit::of(*code),
-            Self::File { .. }
+            Self::Daemon { code, .. } => of_daemon(code),
+            Self::Unfit { .. }
+            | Self::Certificate { .. }
+            | Self::FingerprintDiffers { .. }
+            | Self::NotConfirmed { .. }
+            | Self::File { .. }
             | Self::BadFile { .. }
             | Self::Randomness
             | Self::Write
