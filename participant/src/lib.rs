@@ -9,6 +9,7 @@ pub mod private_files;
 pub mod process;
 pub mod refusals;
 pub mod rules;
+pub mod service;
 pub mod session;
 pub mod store;
 pub mod vault;

@@ -1,11 +1,11 @@
 //! Why a participant does not start, or stops.
 
-use firn_protocol::{names::SpiffeId, reject::Reject};
+use firn_protocol::names::SpiffeId;
 use firn_transport::TransportError;
 
 use crate::{
     documents::DocumentError, identity::IdentityError, private_files::FileError,
-    process::ProcessError, store::StoreError, vault::VaultError,
+    process::ProcessError, service::ServiceError, store::StoreError, vault::VaultError,
 };
 
 /// Why a participant does not start, or stops.
@@ -40,23 +40,12 @@ pub enum DaemonError {
         /// In the configuration.
         config: SpiffeId,
     },
-    /// The ledger refuses its first records.
-    #[error("the ledger refuses to go on: {0}")]
-    Refused(Reject),
-    /// The ledger is another participant's.
-    #[error("the ledger belongs to another identity key")]
-    OtherLedger,
+    /// The service does not begin.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
     /// The ledger's thread has ended.
     #[error("the ledger has stopped")]
     LedgerStopped,
-    /// The documents of a key do not verify any more.
-    #[error("the documents of key {key} do not verify: {code}")]
-    KeyDocuments {
-        /// Which key.
-        key: String,
-        /// What is wrong.
-        code: Reject,
-    },
     /// The system gives no random bytes.
     #[error("the system gives no random bytes")]
     Randomness,
@@ -77,9 +66,8 @@ impl DaemonError {
             Self::Store(error) => error.code(),
             Self::Transport(error) => error.code(),
             Self::Process(error) => error.code(),
-            Self::Refused(code) | Self::KeyDocuments { code, .. } => code.name(),
+            Self::Service(error) => error.code(),
             Self::OtherName { .. } => "certificate_other_name",
-            Self::OtherLedger => "ledger_other_identity",
             Self::LedgerStopped => "ledger_stopped",
             Self::Randomness => "no_randomness",
             Self::Start => "internal",
@@ -97,11 +85,10 @@ impl DaemonError {
             Self::Store(error) => error.advice(),
             Self::Transport(error) => error.advice(),
             Self::Process(error) => error.advice(),
-            Self::Refused(code) | Self::KeyDocuments { code, .. } => code.advice(),
+            Self::Service(error) => error.advice(),
             Self::OtherName { .. } => {
                 "Use the certificate that was issued for this participant, or correct `name`."
             }
-            Self::OtherLedger => "Use the identity key and the data folder that belong together.",
             Self::LedgerStopped => "Look further up in the log for why, and at the disk.",
             Self::Randomness => "Check that the sandbox allows getrandom(2).",
             Self::Start => "Report this defect.",

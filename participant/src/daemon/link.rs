@@ -12,8 +12,8 @@ use firn_protocol::{
 use firn_transport::{Connection, Dialer, TransportError};
 use tokio::{sync::watch, task::JoinSet};
 
-use super::{conversation, shared::Shared};
-use crate::config::CoordinatorConfig;
+use super::host::{DaemonHost, QuicStream};
+use crate::{config::CoordinatorConfig, service::Service};
 
 /// The first wait before dialling again; it doubles up to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
@@ -23,7 +23,7 @@ const MAX_CONVERSATIONS: usize = 64;
 
 /// One coordinator's link.
 pub(super) struct Link {
-    shared: Arc<Shared>,
+    service: Arc<Service<DaemonHost>>,
     dialer: Arc<Dialer>,
     coordinator: CoordinatorConfig,
     stopped: watch::Receiver<bool>,
@@ -60,13 +60,13 @@ impl LinkError {
 
 impl Link {
     pub(super) const fn new(
-        shared: Arc<Shared>,
+        service: Arc<Service<DaemonHost>>,
         dialer: Arc<Dialer>,
         coordinator: CoordinatorConfig,
         stopped: watch::Receiver<bool>,
     ) -> Self {
         Self {
-            shared,
+            service,
             dialer,
             coordinator,
             stopped,
@@ -105,7 +105,8 @@ impl Link {
 
     async fn dial(&self) -> Result<Connection, LinkError> {
         let address = self.resolve().await?;
-        let (hello, nonce) = self.hello().map_err(LinkError::Welcome)?;
+        let nonce = self.service.fresh_nonce();
+        let hello = self.hello(nonce).map_err(LinkError::Welcome)?;
         let (connection, welcome) = self
             .dialer
             .connect(address, &self.coordinator.name, &hello)
@@ -125,30 +126,27 @@ impl Link {
         found.find(SocketAddr::is_ipv4).ok_or_else(nothing)
     }
 
-    fn hello(&self) -> Result<(Vec<u8>, Nonce), Reject> {
-        let mut nonce = [0; 32];
-        getrandom::fill(&mut nonce).map_err(|_| Reject::Internal)?;
-        let nonce = Nonce::from_bytes(nonce);
-        let hello = self.shared.speaker.sign(&Hello {
-            from: self.shared.name.clone(),
+    fn hello(&self, nonce: Nonce) -> Result<Vec<u8>, Reject> {
+        let hello = self.service.speaker.sign(&Hello {
+            from: self.service.name.clone(),
             to: self.coordinator.name.clone(),
             nonce,
-            software: self.shared.own.software.clone(),
-            build: self.shared.own.build,
-            time: self.shared.now(),
+            software: self.service.own.software.clone(),
+            build: self.service.own.build,
+            time: self.service.now(),
         })?;
-        Ok((hello.as_bytes().to_vec(), nonce))
+        Ok(hello.as_bytes().to_vec())
     }
 
     fn check_welcome(&self, bytes: Vec<u8>, nonce: Nonce) -> Result<(), Reject> {
         let key = self
-            .shared
+            .service
             .authorities
             .coordinator(&self.coordinator.name)
             .ok_or(Reject::UnknownCoordinator)?;
         let welcome = Envelope::<Welcome>::from_bytes(bytes)?.verify(key)?;
         let meant = welcome.from == self.coordinator.name
-            && welcome.to == self.shared.name
+            && welcome.to == self.service.name
             && welcome.nonce == nonce;
         if meant {
             Ok(())
@@ -170,10 +168,9 @@ impl Link {
                 Some(_) = conversations.join_next(), if !room => {}
                 stream = connection.accept_stream(), if room => match stream {
                     Ok((sender, receiver)) => {
-                        let shared = Arc::clone(&self.shared);
-                        let peer = self.coordinator.name.clone();
-                        conversations
-                            .spawn(conversation::hold(shared, peer, sender, receiver));
+                        let stream = QuicStream::new(sender, receiver);
+                        let service = Arc::clone(&self.service);
+                        conversations.spawn(service.converse(self.coordinator.name.clone(), stream));
                     }
                     Err(error) => {
                         tracing::info!(

@@ -1,19 +1,14 @@
-//! The shell around the pure sessions: tasks, sockets and the ledger's thread. It decides nothing
-//! about signing; it brings messages to the sessions and carries away what they let out.
+//! The shell around the service: tasks, sockets and the ledger's thread. It decides nothing about
+//! signing; it brings streams to the service and carries away what it lets out.
 
-mod conversation;
 mod error;
-mod keys;
+mod host;
 mod link;
-mod shared;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use firn_ledger::rules::{AuthoritiesAccepted, Command, Genesis, Limits, Started};
-use firn_protocol::{
-    codec::Text,
-    ids::{BuildDigest, Nonce},
-};
+use firn_ledger::rules::Limits;
+use firn_protocol::{codec::Text, ids::BuildDigest};
 use firn_transport::{Dialer, TlsIdentity, Trust};
 use tokio::{sync::watch, task::JoinSet};
 
@@ -25,14 +20,17 @@ use crate::{
     identity::{load_authorities, load_identity},
     process::SOFTWARE,
     rules::ParticipantRules,
+    service::{Service, Setup},
     session::{Speaker, dkg::OwnSoftware},
     store::{Clock, Options, Store, SystemClock, end_process},
     vault::{Asking, Vault},
 };
-use shared::Shared;
+use host::DaemonHost;
 
 /// How long sessions may go on after the process was asked to stop.
 const GRACE: Duration = Duration::from_secs(5);
+/// How often counted refusals are recorded.
+const COUNT_EVERY: Duration = Duration::from_secs(60);
 
 /// Runs a participant until `stop` is ready: opens vault and ledger, dials every coordinator, and
 /// serves what they ask. When it stops it takes no new sessions, lets open ones end for a few
@@ -45,6 +43,8 @@ pub async fn run(
     build: BuildDigest,
     stop: impl Future<Output = ()>,
 ) -> Result<(), DaemonError> {
+    // Here, and not in the middle of a session.
+    getrandom::fill(&mut [0; 32]).map_err(|_| DaemonError::Randomness)?;
     let secret = load_identity(&config.identity_key)?;
     let (authorities, authorities_digest) =
         load_authorities(&config.authorities, config.authorities_digest)?;
@@ -82,19 +82,18 @@ pub async fn run(
         software: Text::new(SOFTWARE).ok_or(DaemonError::Start)?,
         build,
     };
-    let shared = Arc::new(Shared::new(
-        Speaker::new(secret),
+    let setup = Setup {
+        name: config.name.clone(),
+        speaker: Speaker::new(secret),
         authorities,
         authorities_digest,
         vault,
         documents,
-        store.committer(),
-        clock,
         own,
-        &config,
-    ));
-    begin(&shared).await?;
-    shared.load_keys().await?;
+        limits: config.limits,
+    };
+    let host = DaemonHost::new(store.committer(), clock);
+    let service = Arc::new(Service::begin(setup, host).await?);
 
     let dialer = Dialer::bind(
         ([0, 0, 0, 0], 0).into(),
@@ -107,14 +106,14 @@ pub async fn run(
     let mut links = JoinSet::new();
     for coordinator in &config.coordinators {
         let link = link::Link::new(
-            Arc::clone(&shared),
+            Arc::clone(&service),
             Arc::clone(&dialer),
             coordinator.clone(),
             stopped.clone(),
         );
         links.spawn(link.run());
     }
-    links.spawn(shared::count_refusals(Arc::clone(&shared), stopped));
+    links.spawn(count_refusals(Arc::clone(&service), stopped));
     stop.await;
     tracing::info!("stopping: no new sessions, open ones may end");
     stopping.send_replace(true);
@@ -124,7 +123,7 @@ pub async fn run(
         links.shutdown().await;
     }
     dialer.close(0);
-    drop(shared);
+    drop(service);
     let head = tokio::task::spawn_blocking(|| store.close())
         .await
         .ok()
@@ -136,40 +135,15 @@ pub async fn run(
     Ok(())
 }
 
-/// The first records of a ledger, and of every run.
-async fn begin(shared: &Shared) -> Result<(), DaemonError> {
-    let empty = shared
-        .ledger
-        .query(|view| view.tip().size().leaves() == 0)
-        .await
-        .map_err(|_| DaemonError::LedgerStopped)?;
-    if empty {
-        let mut nonce = [0; 32];
-        getrandom::fill(&mut nonce).map_err(|_| DaemonError::Randomness)?;
-        let genesis = Genesis {
-            identity: shared.speaker.identity(),
-            nonce: Nonce::from_bytes(nonce),
-        };
-        shared.record(Command::Begin(genesis)).await?;
+/// Records counted refusals, from time to time and at the end.
+async fn count_refusals(service: Arc<Service<DaemonHost>>, mut stopped: watch::Receiver<bool>) {
+    loop {
+        let last = tokio::time::timeout(COUNT_EVERY, stopped.wait_for(|stopped| *stopped))
+            .await
+            .is_ok();
+        service.record_refusals().await;
+        if last {
+            return;
+        }
     }
-    let own_ledger = shared
-        .ledger
-        .query(|view| firn_ledger::rules::View(view.state()).genesis())
-        .await
-        .map_err(|_| DaemonError::LedgerStopped)?;
-    match own_ledger {
-        Ok(Some(genesis)) if genesis.identity == shared.speaker.identity() => {}
-        _ => return Err(DaemonError::OtherLedger),
-    }
-    let started = Started {
-        software: shared.own.software.clone(),
-        build: shared.own.build,
-    };
-    shared.record(Command::Start(started)).await?;
-    let accepted = AuthoritiesAccepted {
-        authorities: shared.authorities_digest,
-        version: shared.authorities.version,
-    };
-    shared.record(Command::AcceptAuthorities(accepted)).await?;
-    Ok(())
 }

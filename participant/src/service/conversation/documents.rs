@@ -13,37 +13,37 @@ use firn_protocol::{
 
 use super::{Conversation, Ended};
 use crate::{
-    daemon::keys::{LoadError, end_process},
+    service::{Host, Stream, keys::LoadError},
     session::dkg::certify_command,
 };
 
-impl Conversation {
+impl<H: Host, S: Stream> Conversation<H, S> {
     /// Makes a sharing usable: all certificates, the policy, and the operators' activation, each
     /// verified. Doing it again changes nothing.
     pub(super) async fn activate(&mut self, deliver: Deliver) -> Result<(), Ended> {
-        let shared = Arc::clone(&self.shared);
+        let service = Arc::clone(&self.service);
         let documents = deliver.documents;
         let sharing =
-            ActiveSharing::verify(&documents, &shared.authorities, shared.authorities_digest)?;
+            ActiveSharing::verify(&documents, &service.authorities, service.authorities_digest)?;
         let certified = sharing.certified();
         // Nothing is kept of a key that this participant is no member of.
         certified
             .plan()
-            .member(&shared.speaker.identity())
+            .member(&service.speaker.identity())
             .ok_or(Reject::NotAMember)?;
         let attempt = certified.attempt()?;
         // Certificates that a crash kept away come with the activation.
-        shared
+        service
             .documents
             .put_plan(&documents.plan)
             .map_err(LoadError::from)?;
         let set = certified.certificate_set()?;
-        shared
+        service
             .documents
             .put_certificate_set(&set)
             .map_err(LoadError::from)?;
-        shared.commit(certify_command(certified)?).await?;
-        shared
+        service.commit(certify_command(certified)?).await?;
+        service
             .documents
             .put_key_documents(&documents)
             .map_err(LoadError::from)?;
@@ -54,21 +54,22 @@ impl Conversation {
             certificates: certified.set_digest(),
             policy: sharing.policy_digest(),
             policy_version: sharing.policy().version,
-            authorities: shared.authorities_digest,
+            authorities: service.authorities_digest,
             network: certified.plan().network,
             first_epoch: sharing.activation().first_epoch,
         };
-        let committed = shared.commit(Command::Activate(activated)).await?;
+        let committed = service.commit(Command::Activate(activated)).await?;
         // The record says that the share is active. A disk that does not follow is not to be tried
         // again by this process: a second sync may claim what the first one lost.
         if let Err(error) =
-            shared
+            service
                 .vault
                 .promote(certified.key_id(), certified.share_version(), attempt)
         {
-            end_process(&error);
+            service.host.vault_failed(&error);
+            return Err(Ended::Fatal);
         }
-        let what: MessageDigest = shared.use_key(&documents)?;
+        let what: MessageDigest = service.use_key(&documents)?;
         self.acknowledge(certified, what, &committed.durable).await
     }
 
@@ -77,14 +78,14 @@ impl Conversation {
         &mut self,
         query: Envelope<KeyQuery>,
     ) -> Result<(), Ended> {
-        let shared = Arc::clone(&self.shared);
-        let keys = shared
+        let service = Arc::clone(&self.service);
+        let keys = service
             .authorities
             .coordinators
             .iter()
             .map(|holder| &holder.key);
         let query = query.verify_any(keys)?;
-        let key = shared.key(query.key_id)?;
+        let key = service.key(query.key_id)?;
         let documents = key.documents.clone().ok_or(Reject::ShareNotActive)?;
         self.send(documents).await
     }

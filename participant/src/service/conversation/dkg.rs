@@ -13,13 +13,13 @@ use firn_protocol::{
 
 use super::{Conversation, Ended};
 use crate::{
-    daemon::{keys::LoadError, shared::Shared},
+    service::{Host, Stream, keys::LoadError},
     session::dkg::{AwaitCertificates, AwaitDelivery, DeliveryError, NewShare, Opened},
     store::Durable,
     vault::ShareLabel,
 };
 
-impl Conversation {
+impl<H: Host, S: Stream> Conversation<H, S> {
     pub(super) async fn make_key(&mut self, open: DkgOpen) -> Result<(), Ended> {
         let delivery = self.deal(&open).await?;
         let next = self.certify(delivery).await?;
@@ -29,51 +29,51 @@ impl Conversation {
         };
         let (sharing, command) = next.finish(&set)?;
         // Documents first: the record says that they are there.
-        let shared = Arc::clone(&self.shared);
-        shared
+        let service = Arc::clone(&self.service);
+        service
             .documents
             .put_plan(&open.plan)
             .map_err(LoadError::from)?;
-        shared
+        service
             .documents
             .put_certificate_set(&set)
             .map_err(LoadError::from)?;
-        let committed = shared.commit(command).await?;
+        let committed = service.commit(command).await?;
         let what = MessageDigest::from_bytes(*sharing.set_digest().as_bytes());
-        shared.hold_certified(sharing.clone())?;
+        service.hold_certified(sharing.clone())?;
         self.acknowledge(&sharing, what, &committed.durable).await
     }
 
     /// Opening, round one, round two.
     async fn deal(&mut self, open: &DkgOpen) -> Result<AwaitDelivery, Ended> {
-        let shared = Arc::clone(&self.shared);
-        shared.check_not_frozen()?;
+        let service = Arc::clone(&self.service);
+        service.check_not_frozen()?;
         let (_, digest) = open.plan.read::<firn_protocol::documents::Plan>()?;
         let digest = PlanDigest::from_bytes(digest);
-        let accepted = shared
+        let accepted = service
             .documents
             .accepted_plan(digest)
             .map_err(LoadError::from)?;
         let opened = Opened::judge(
             open,
             accepted.as_ref(),
-            &shared.authorities,
-            shared.authorities_digest,
-            &shared.speaker.identity(),
-            shared.now(),
+            &service.authorities,
+            service.authorities_digest,
+            &service.speaker.identity(),
+            service.now(),
         )?;
         self.session = Some(opened.attempt().id);
-        shared
+        service
             .commit(Command::AcceptPlan(PlanAccepted { plan: digest }))
             .await?;
-        let committed = shared.commit(opened.command()).await?;
-        let peers = shared.peers_in(&opened.attempt().plan.roster);
+        let committed = service.commit(opened.command()).await?;
+        let peers = service.peers_in(&opened.attempt().plan.roster);
         let session = opened.round1(
             &committed.durable,
-            &shared.speaker,
+            &service.speaker,
             &peers,
-            shared.now(),
-            &mut Shared::random(),
+            service.now(),
+            &mut service.random(),
         )?;
         let message = session.message().clone();
         self.record_sent(CeremonyStep::Round1, message_digest(message.as_bytes()))
@@ -84,7 +84,7 @@ impl Conversation {
         else {
             return Err(Reject::UnexpectedMessage.into());
         };
-        let dealt = session.deal(&set, &shared.speaker, &mut Shared::random())?;
+        let dealt = session.deal(&set, &service.speaker, &mut service.random())?;
         let recorded = self
             .record_sent(CeremonyStep::Round2, dealt.digest())
             .await?;
@@ -95,11 +95,11 @@ impl Conversation {
 
     /// Delivery in, certificate out; or a complaint.
     async fn certify(&mut self, session: AwaitDelivery) -> Result<AwaitCertificates, Ended> {
-        let shared = Arc::clone(&self.shared);
+        let service = Arc::clone(&self.service);
         let ToMember::Delivery(delivery) = self.receive(limits::MAX_CEREMONY_MESSAGE).await? else {
             return Err(Reject::UnexpectedMessage.into());
         };
-        let new = match session.finish(&delivery, &shared.speaker, &shared.own) {
+        let new = match session.finish(&delivery, &service.speaker, &service.own) {
             Ok(new) => new,
             Err(DeliveryError::Refused(refusing)) => return Err(Ended::Refused(refusing)),
             Err(DeliveryError::BadShare(complaint)) => {
@@ -111,7 +111,7 @@ impl Conversation {
             }
         };
         self.seal(&new)?;
-        shared.commit(new.command()).await?;
+        service.commit(new.command()).await?;
         let recorded = self
             .record_sent(CeremonyStep::Certificate, new.digest())
             .await?;
@@ -130,7 +130,7 @@ impl Conversation {
         };
         let bytes = new.share().to_bytes().map_err(|_| Reject::Internal)?;
         Ok(self
-            .shared
+            .service
             .vault
             .store_pending(label, &bytes)
             .map_err(LoadError::from)?)
@@ -143,7 +143,7 @@ impl Conversation {
     ) -> Result<Durable, Ended> {
         let attempt = self.session.ok_or(Reject::Internal)?;
         let committed = self
-            .shared
+            .service
             .commit(Command::Send {
                 attempt,
                 step,
@@ -159,18 +159,18 @@ impl Conversation {
         what: MessageDigest,
         durable: &Durable,
     ) -> Result<(), Ended> {
-        let shared = Arc::clone(&self.shared);
+        let service = Arc::clone(&self.service);
         let roster = &certified.plan().roster;
-        let member = certified.plan().member(&shared.speaker.identity());
+        let member = certified.plan().member(&service.speaker.identity());
         let member = member.ok_or(Reject::NotAMember)?.identifier;
-        let peers = shared.peers_in(roster);
-        let standing = shared.speaker.standing(durable, &peers, shared.now())?;
+        let peers = service.peers_in(roster);
+        let standing = service.speaker.standing(durable, &peers, service.now())?;
         let acknowledgement = Acknowledgement {
             member,
             what,
             standing,
         };
-        self.send(shared.speaker.sign(&acknowledgement)?).await
+        self.send(service.speaker.sign(&acknowledgement)?).await
     }
 }
 

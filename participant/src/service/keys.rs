@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use firn_ledger::rules::{KeyState, ShareStage, View};
+use firn_ledger::rules::{KeyState, ShareStage, StateError, View};
 use firn_protocol::{
     envelope::Endorsed,
     ids::{Identifier, KeyId, MessageDigest},
@@ -13,7 +13,7 @@ use firn_protocol::{
     threshold::SigningShare,
 };
 
-use super::{DaemonError, shared::Shared};
+use super::{Host, Service, ServiceError};
 use crate::session::KeyInUse;
 
 /// A key and this participant's share of it.
@@ -39,22 +39,17 @@ impl AsRef<KeyInUse> for InUse {
     }
 }
 
-impl Shared {
+impl<H: Host> Service<H> {
     /// Loads every key of the ledger. A key whose documents or share do not open is a reason not to
     /// start: it would be a key that silently cannot sign.
-    pub(super) async fn load_keys(&self) -> Result<(), DaemonError> {
-        let keys = self
-            .ledger
-            .query(|view| View(view.state()).keys())
-            .await
-            .map_err(|_| DaemonError::LedgerStopped)?
-            .map_err(|_| DaemonError::LedgerStopped)?;
-        let heads = self
-            .ledger
-            .query(|view| View(view.state()).all_witnessed())
-            .await
-            .map_err(|_| DaemonError::LedgerStopped)?
-            .map_err(|_| DaemonError::LedgerStopped)?;
+    pub(super) async fn load_keys(&self) -> Result<(), ServiceError> {
+        let (keys, heads) = self
+            .look(|view| {
+                let view = View(view.state());
+                Ok::<_, StateError>((view.keys()?, view.all_witnessed()?))
+            })
+            .await?
+            .map_err(|_| ServiceError::LedgerStopped)?;
         self.remember(heads);
         for (key_id, state) in keys {
             if state.stage == ShareStage::Pending {
@@ -62,8 +57,8 @@ impl Shared {
                 continue;
             }
             self.load_key(key_id, &state).map_err(|error| match error {
-                LoadError::Daemon(error) => error,
-                LoadError::Code(code) => DaemonError::KeyDocuments {
+                LoadError::Local(error) => error,
+                LoadError::Code(code) => ServiceError::KeyDocuments {
                     key: key_id.to_string(),
                     code,
                 },
@@ -169,7 +164,7 @@ impl Shared {
 /// Why a key is not loaded.
 pub(super) enum LoadError {
     /// Files or vault.
-    Daemon(DaemonError),
+    Local(ServiceError),
     /// Its documents.
     Code(Reject),
 }
@@ -182,13 +177,13 @@ impl From<Reject> for LoadError {
 
 impl From<crate::documents::DocumentError> for LoadError {
     fn from(error: crate::documents::DocumentError) -> Self {
-        Self::Daemon(error.into())
+        Self::Local(error.into())
     }
 }
 
 impl From<crate::vault::VaultError> for LoadError {
     fn from(error: crate::vault::VaultError) -> Self {
-        Self::Daemon(error.into())
+        Self::Local(error.into())
     }
 }
 
@@ -197,20 +192,10 @@ impl LoadError {
     pub(super) fn to_peer(&self) -> Reject {
         match self {
             Self::Code(code) => *code,
-            Self::Daemon(error) => {
+            Self::Local(error) => {
                 tracing::error!(code = error.code(), advice = error.advice(), "{error}");
                 Reject::ShareUnavailable
             }
         }
     }
-}
-
-/// Ends the process where ledger and vault have come apart; the next start puts them together.
-pub(super) fn end_process(error: &crate::vault::VaultError) -> ! {
-    tracing::error!(
-        code = error.code(),
-        advice = error.advice(),
-        "the vault failed; ending: {error}"
-    );
-    std::process::exit(70);
 }

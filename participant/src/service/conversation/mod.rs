@@ -16,20 +16,20 @@ use firn_protocol::{
     names::SpiffeId,
     reject::{Class, Reject},
 };
-use firn_transport::{FrameReceiver, FrameSender, TransportError};
 
-use super::shared::Shared;
-use crate::session::Refusing;
+use crate::{
+    service::{Host, NotReceived, NotSent, Service, Stream},
+    session::Refusing,
+};
 
 /// After which time a busy participant may be asked again.
 const RETRY_AFTER_MS: u32 = 250;
 
 /// A conversation under way.
-struct Conversation {
-    shared: Arc<Shared>,
+struct Conversation<H, S> {
+    service: Arc<Service<H>>,
     peer: SpiffeId,
-    sender: FrameSender,
-    receiver: FrameReceiver,
+    stream: S,
     /// The message that is being judged.
     about: MessageDigest,
     session: Option<SessionId>,
@@ -43,11 +43,13 @@ enum Ended {
     /// Something was refused.
     Refused(Refusing),
     /// The stream is gone: nobody is there to be told.
-    Gone(TransportError),
+    Gone,
     /// The coordinator ended the stream.
     Finished,
     /// The coordinator takes nothing off the stream: it would hear no refusal either.
     Unread,
+    /// The process is ending: nothing more is written or sent.
+    Fatal,
 }
 
 impl<E: Into<Refusing>> From<E> for Ended {
@@ -57,17 +59,11 @@ impl<E: Into<Refusing>> From<E> for Ended {
 }
 
 /// Holds one conversation from its first message to its end.
-pub(super) async fn hold(
-    shared: Arc<Shared>,
-    peer: SpiffeId,
-    sender: FrameSender,
-    receiver: FrameReceiver,
-) {
+pub(super) async fn hold<H: Host, S: Stream>(service: Arc<Service<H>>, peer: SpiffeId, stream: S) {
     let mut conversation = Conversation {
-        shared,
+        service,
         peer,
-        sender,
-        receiver,
+        stream,
         about: message_digest(&[]),
         session: None,
         request_id: None,
@@ -80,7 +76,7 @@ pub(super) async fn hold(
     conversation.end(ended).await;
 }
 
-impl Conversation {
+impl<H: Host, S: Stream> Conversation<H, S> {
     async fn converse(&mut self) -> Result<(), Ended> {
         let first = self.receive(limits::MAX_OPEN).await?;
         match first {
@@ -101,14 +97,13 @@ impl Conversation {
 
     /// The next message, within the step's time.
     async fn receive(&mut self, limit: usize) -> Result<ToMember, Ended> {
-        let waited =
-            tokio::time::timeout(self.shared.step_timeout(), self.receiver.receive(limit)).await;
-        let bytes = match waited {
-            Err(_) => return Err(Reject::Deadline.into()),
-            Ok(Err(TransportError::FrameTooLarge { .. })) => return Err(Reject::TooLarge.into()),
-            Ok(Err(error)) => return Err(Ended::Gone(error)),
-            Ok(Ok(None)) => return Err(Ended::Finished),
-            Ok(Ok(Some(bytes))) => bytes,
+        let patience = self.service.step_timeout();
+        let bytes = match self.stream.receive(limit, patience).await {
+            Ok(bytes) => bytes,
+            Err(NotReceived::Deadline) => return Err(Reject::Deadline.into()),
+            Err(NotReceived::TooLarge) => return Err(Reject::TooLarge.into()),
+            Err(NotReceived::Lost) => return Err(Ended::Gone),
+            Err(NotReceived::Finished) => return Err(Ended::Finished),
         };
         self.about = message_digest(&bytes);
         Ok(codec::decode(&bytes, limit)?)
@@ -118,10 +113,12 @@ impl Conversation {
     /// no attempt alive. After [`Ended::Unread`] nothing more may be sent.
     async fn send(&mut self, message: impl Into<FromMember>) -> Result<(), Ended> {
         let bytes = codec::encode(&message.into())?;
-        tokio::time::timeout(self.shared.step_timeout(), self.sender.send(&bytes))
-            .await
-            .map_err(|_| Ended::Unread)?
-            .map_err(Ended::Gone)
+        let patience = self.service.step_timeout();
+        let sent = self.stream.send(&bytes, patience).await;
+        sent.map_err(|not_sent| match not_sent {
+            NotSent::Unread => Ended::Unread,
+            NotSent::Lost => Ended::Gone,
+        })
     }
 
     /// Says no where there is somebody to hear it, and closes the session.
@@ -132,16 +129,13 @@ impl Conversation {
                 tracing::info!(peer = %self.peer, code = Reject::Deadline.name(), "not read");
                 None
             }
-            Ended::Gone(error) => {
-                tracing::debug!(code = error.code(), "a stream ended: {error}");
-                None
-            }
-            Ended::Finished => None,
+            Ended::Gone | Ended::Finished => None,
+            Ended::Fatal => return,
         };
         if let (true, Some(session)) = (self.open, self.session) {
             let code = refusing.map_or(Reject::SessionFailed, |refusing| refusing.code);
             let ended = SessionEnded { session, code };
-            if let Err(code) = self.shared.commit(Command::End(ended)).await {
+            if let Err(code) = self.service.commit(Command::End(ended)).await {
                 tracing::warn!(
                     code = code.name(),
                     "the end of a session could not be recorded"
@@ -151,7 +145,7 @@ impl Conversation {
         if let Some(refusing) = refusing {
             self.refuse(refusing).await;
         }
-        self.sender.finish();
+        self.stream.finish();
     }
 
     async fn refuse(&mut self, refusing: Refusing) {
@@ -164,7 +158,9 @@ impl Conversation {
             culprit = refusing.culprit.map(tracing::field::display),
             "refused"
         );
-        self.shared.note_refusal(&self.peer, code, self.about).await;
+        self.service
+            .note_refusal(&self.peer, code, self.about)
+            .await;
         let refusal = Refusal {
             about: self.about,
             session: Maybe(self.session),
@@ -172,13 +168,12 @@ impl Conversation {
             code,
             culprit: Maybe(refusing.culprit),
             retry_after_ms: Maybe((code.class() == Class::Busy).then_some(RETRY_AFTER_MS)),
-            time: self.shared.now(),
+            time: self.service.now(),
         };
-        let Ok(refusal) = self.shared.speaker.sign(&refusal) else {
+        let Ok(refusal) = self.service.speaker.sign(&refusal) else {
             return;
         };
-        if let Err(Ended::Gone(error)) = self.send(refusal).await {
-            tracing::debug!(code = error.code(), "a refusal was not heard: {error}");
-        }
+        // Whoever does not hear a refusal does not want it.
+        drop(self.send(refusal).await);
     }
 }

@@ -13,7 +13,7 @@ use firn_protocol::{
 
 use super::{Conversation, Ended};
 use crate::{
-    daemon::{keys::LoadedKey, shared::Shared},
+    service::{Host, Stream, keys::LoadedKey},
     session::{
         AwaitFinal, AwaitPackage, Finished, Judged, JudgedProof, Releasing, judge_proof,
         judge_request,
@@ -21,21 +21,21 @@ use crate::{
     store::Durable,
 };
 
-impl Conversation {
+impl<H: Host, S: Stream> Conversation<H, S> {
     pub(super) async fn sign(&mut self, open: SignOpen) -> Result<(), Ended> {
-        let shared = Arc::clone(&self.shared);
-        shared.check_not_frozen()?;
+        let service = Arc::clone(&self.service);
+        service.check_not_frozen()?;
         let (key, request) = judge_request(
             &open,
-            |key_id| shared.key_in_use(key_id),
-            &shared.authorities,
-            shared.now(),
-            shared.limits.max_clock_skew_ms,
+            |key_id| service.key_in_use(key_id),
+            &service.authorities,
+            service.now(),
+            service.limits.max_clock_skew_ms,
         )?;
         let key = key.0;
         self.session = Some(request.judged.session);
         self.request_id = Some(request.terms.grant.request_id);
-        let committed = shared.commit(request.command).await?;
+        let committed = service.commit(request.command).await?;
         match committed.answer {
             Answer::Written => self.open = true,
             Answer::AlreadyCompleted(receipt) => return self.send(receipt).await,
@@ -46,15 +46,15 @@ impl Conversation {
             .await?;
         request
             .terms
-            .still_granted(shared.now(), shared.limits.max_clock_skew_ms)?;
+            .still_granted(service.now(), service.limits.max_clock_skew_ms)?;
         let finished = self.release(releasing, &key).await?;
-        let receipt = finished.receipt(&request.terms, &shared.speaker, shared.now())?;
+        let receipt = finished.receipt(&request.terms, &service.speaker, service.now())?;
         let session = self.session.ok_or(Reject::Internal)?;
         let completed = Completed {
             session,
             receipt: receipt.clone(),
         };
-        let committed = shared.commit(Command::Complete(completed)).await?;
+        let committed = service.commit(Command::Complete(completed)).await?;
         match committed.answer {
             Answer::Written => {
                 self.open = false;
@@ -67,18 +67,18 @@ impl Conversation {
     }
 
     pub(super) async fn prove_life(&mut self, open: ProofOpen) -> Result<(), Ended> {
-        let shared = Arc::clone(&self.shared);
-        shared.check_not_frozen()?;
-        let key = shared.key(key_of(&open)?)?;
+        let service = Arc::clone(&self.service);
+        service.check_not_frozen()?;
+        let key = service.key(key_of(&open)?)?;
         let JudgedProof { judged, command } = judge_proof(
             &open,
             &key.certified,
             key.member,
-            &shared.authorities,
-            shared.now(),
+            &service.authorities,
+            service.now(),
         )?;
         self.session = Some(judged.session);
-        let committed = shared.commit(command).await?;
+        let committed = service.commit(command).await?;
         self.open = true;
         let releasing = self
             .commit_to_nonces(judged, &committed.durable, &key)
@@ -90,12 +90,12 @@ impl Conversation {
             session,
             signature: signed.signature,
         };
-        let committed = shared.commit(Command::CompleteProof(completed)).await?;
+        let committed = service.commit(Command::CompleteProof(completed)).await?;
         self.open = false;
-        let standing = shared.speaker.standing(
+        let standing = service.speaker.standing(
             &committed.durable,
-            &shared.peers_in(&key.certified.plan().roster),
-            shared.now(),
+            &service.peers_in(&key.certified.plan().roster),
+            service.now(),
         )?;
         let what = message_digest(signed.signature.as_bytes());
         let acknowledgement = Acknowledgement {
@@ -103,7 +103,7 @@ impl Conversation {
             what,
             standing,
         };
-        self.send(shared.speaker.sign(&acknowledgement)?).await
+        self.send(service.speaker.sign(&acknowledgement)?).await
     }
 
     /// Commitments out, package in.
@@ -113,41 +113,41 @@ impl Conversation {
         durable: &Durable,
         key: &LoadedKey,
     ) -> Result<Releasing, Ended> {
-        let shared = Arc::clone(&self.shared);
+        let service = Arc::clone(&self.service);
         let (session, commitments) = AwaitPackage::start(
             judged,
             durable,
             &key.share,
-            &shared.speaker,
-            &shared.peers_in(&key.certified.plan().roster),
-            shared.now(),
-            &mut Shared::random(),
+            &service.speaker,
+            &service.peers_in(&key.certified.plan().roster),
+            service.now(),
+            &mut service.random(),
         )?;
         self.send(commitments).await?;
         let ToMember::Package(package) = self.receive(limits::MAX_PACKAGE).await? else {
             return Err(Reject::UnexpectedMessage.into());
         };
-        Ok(session.package(&package, &key.certified, &shared.speaker.identity())?)
+        Ok(session.package(&package, &key.certified, &service.speaker.identity())?)
     }
 
     /// The gates once more, shares out, signatures in.
     async fn release(&mut self, releasing: Releasing, key: &LoadedKey) -> Result<Finished, Ended> {
-        let shared = Arc::clone(&self.shared);
+        let service = Arc::clone(&self.service);
         let releasing = self.compare_own_heads(releasing).await?;
-        shared.check_not_frozen()?;
+        service.check_not_frozen()?;
         let witnessed = releasing.witnessed();
         let command = Command::Release {
             session: releasing.session(),
             package: releasing.package(),
             witnessed: witnessed.clone(),
         };
-        let committed = shared.commit(command).await?;
-        shared.remember(witnessed);
+        let committed = service.commit(command).await?;
+        service.remember(witnessed);
         let (session, shares) = releasing.released(
             &committed.durable,
             &key.share,
-            &shared.speaker,
-            shared.now(),
+            &service.speaker,
+            service.now(),
         )?;
         self.send(shares).await?;
         self.finish(session, &key.certified).await
@@ -166,22 +166,20 @@ impl Conversation {
 
     /// What peers have witnessed of this participant, against its own ledger at those sizes.
     async fn compare_own_heads(&self, releasing: Releasing) -> Result<Releasing, Ended> {
-        let shared = &self.shared;
-        let compared = shared
-            .ledger
+        let service = &self.service;
+        let compared = service
             .query(move |view| {
                 let root_at = |size| -> Option<MerkleRoot> { view.tree().root_at(size).ok() };
                 let outcome = releasing.check_own_heads(root_at);
                 (releasing, outcome)
             })
-            .await;
+            .await?;
         match compared {
-            Ok((releasing, Ok(()))) => Ok(releasing),
-            Ok((_, Err(code))) => {
-                shared.freeze();
+            (releasing, Ok(())) => Ok(releasing),
+            (_, Err(code)) => {
+                service.freeze();
                 Err(code.into())
             }
-            Err(_) => Err(Reject::LedgerUnavailable.into()),
         }
     }
 }
