@@ -75,6 +75,8 @@ messages! {
         3 Final "final" "final-message",
         4 KeyQuery "key-query" "key-query-message",
         5 Deliver "deliver" "deliver-message",
+        6 OutcomeQuery "outcome-query" "outcome-query-message",
+        7 StatusQuery "status-query" "status-query-message",
         10 DkgOpen "dkg-open" "dkg-open-message",
         11 DkgRound1Set "dkg-round1-set" "dkg-round1-set-message",
         12 Delivery "delivery" "delivery-message",
@@ -88,6 +90,8 @@ messages! {
         4 Refusal "refusal" "refusal-message",
         5 KeyDocuments "key-documents" "key-documents-message",
         6 Acknowledgement "acknowledgement" "acknowledgement-message",
+        7 Outcome "outcome" "outcome-message",
+        8 Status "status" "status-message",
         10 DkgRound1 "dkg-round1" "dkg-round1-message",
         11 DkgRound2 "dkg-round2" "dkg-round2-message",
         12 Certificate "certificate" "certificate-message",
@@ -95,15 +99,21 @@ messages! {
     }
     ToRequests "to-requests" {
         1 Sign "sign" "sign-request-message",
+        2 Outcome "outcome" "ask-outcome-message",
+        3 Key "key" "ask-key-message",
     }
     FromRequests "from-requests" {
         1 Signed "signed" "request-signed-message",
         2 Failed "failed" "request-failed-message",
+        3 Outcome "outcome" "outcome-report-message",
+        4 Key "key" "request-key-message",
     }
     ToCeremony "to-ceremony" {
         1 Run "run" "run-ceremony-message",
         2 Deliver "deliver" "deliver-documents-message",
         3 Presence "presence" "presence-query-message",
+        4 Status "status" "ask-status-message",
+        5 Key "key" "operator-asks-key-message",
     }
     FromCeremony "from-ceremony" {
         1 Progress "progress" "progress-message",
@@ -111,6 +121,8 @@ messages! {
         3 Failed "failed" "ceremony-failed-message",
         4 Delivered "delivered" "activation-result-message",
         5 Presence "presence" "presence-message",
+        6 Status "status" "status-report-message",
+        7 Key "key" "operator-key-message",
     }
 }
 

@@ -30,6 +30,7 @@ pub(in crate::samples) fn to_member(world: &World, bytes: &[u8]) -> Verdict {
         ToMember::Final(message) => check_final(world, &message),
         ToMember::KeyQuery(query) => document::key_query_envelope(world, &query),
         ToMember::Deliver(deliver) => document::key_documents(world, &deliver.documents),
+        ToMember::OutcomeQuery(_) | ToMember::StatusQuery(_) => Err(Reject::UnexpectedMessage),
         ToMember::DkgOpen(open) => firn_participant::session::dkg::Opened::judge(
             &open,
             Some(&world.plan_endorsed),
@@ -231,6 +232,7 @@ pub(in crate::samples) fn from_member(world: &World, bytes: &[u8]) -> Verdict {
         FromMember::Refusal(said) => document::refusal_envelope(world, &said),
         FromMember::KeyDocuments(documents) => document::key_documents(world, &documents),
         FromMember::Acknowledgement(said) => document::acknowledgement_envelope(world, &said),
+        FromMember::Outcome(_) | FromMember::Status(_) => Err(Reject::UnexpectedMessage),
         FromMember::DkgRound1(said) => document::dkg_round1_envelope(world, &said),
         FromMember::DkgRound2(said) => round2(world, &said),
         FromMember::Certificate(said) => document::certificate_envelope(world, &said),

@@ -23,6 +23,7 @@ pub(in crate::samples) fn to_ceremony(world: &World, bytes: &[u8]) -> Verdict {
         }
         ToCeremony::Deliver(deliver) => document::key_documents(world, &deliver.documents),
         ToCeremony::Presence(query) => document::presence_query_envelope(world, &query),
+        ToCeremony::Status(_) | ToCeremony::Key(_) => Err(Reject::UnexpectedMessage),
     }
 }
 
@@ -33,6 +34,7 @@ pub(in crate::samples) fn from_ceremony(world: &World, bytes: &[u8]) -> Verdict 
         FromCeremony::Progress(_) | FromCeremony::Failed(_) | FromCeremony::Presence(_) => Ok(()),
         FromCeremony::Certified(record) => ceremony(world, &record),
         FromCeremony::Delivered(result) => delivered(world, &result),
+        FromCeremony::Status(_) | FromCeremony::Key(_) => Err(Reject::UnexpectedMessage),
     }
 }
 

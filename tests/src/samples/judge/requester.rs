@@ -16,6 +16,7 @@ use crate::samples::{World, people, signing::Round};
 pub(in crate::samples) fn to_requests(world: &World, bytes: &[u8]) -> Verdict {
     match decode(bytes, limits::MAX_OPEN)? {
         ToRequests::Sign(request) => sign(world, &request),
+        ToRequests::Outcome(_) | ToRequests::Key(_) => Err(Reject::UnexpectedMessage),
     }
 }
 
@@ -38,6 +39,7 @@ pub(in crate::samples) fn from_requests(world: &World, bytes: &[u8]) -> Verdict 
     match decode(bytes, limits::MAX_FRAME)? {
         FromRequests::Signed(answer) => signed(world, &answer),
         FromRequests::Failed(answer) => failed(world, &answer),
+        FromRequests::Outcome(_) | FromRequests::Key(_) => Err(Reject::UnexpectedMessage),
     }
 }
 
