@@ -79,6 +79,8 @@ pub struct Config {
     /// The folder of the ledger's anchor. By default `data_dir/anchor`, which finds damage out, but not
     /// an old copy of the whole data folder: name a folder on another disk.
     pub anchor_dir: PathBuf,
+    /// The Unix socket for this machine's operator. By default `data_dir/control.sock`.
+    pub control_socket: PathBuf,
     /// Certificate, key and roots.
     pub tls: TlsConfig,
     /// The file of the Ed25519 seed in hexadecimal; mode 0600.
@@ -135,6 +137,9 @@ pub struct LimitsConfig {
     pub max_clock_skew_ms: u64,
     /// How far above the highest epoch seen an epoch may be; 1 to 1,000,000,000, by default 1,000.
     pub max_epoch_jump: u64,
+    /// For how long after its `not_before` a grant counts at most; 60,000 to 2,592,000,000 (30 days), by
+    /// default 86,400,000 (a day). A grant that allows itself more ends then all the same.
+    pub max_grant_life_ms: u64,
     /// How long a session waits for its next message; 100 to 600,000, by default 10,000.
     pub step_timeout_ms: u64,
 }

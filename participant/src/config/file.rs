@@ -36,6 +36,7 @@ pub(super) struct File {
     name: Spanned<SpiffeId>,
     data_dir: PathBuf,
     anchor_dir: Option<PathBuf>,
+    control_socket: Option<PathBuf>,
     tls: Tls,
     identity_key: PathBuf,
     authorities: PathBuf,
@@ -84,6 +85,7 @@ struct Coordinator {
 struct Limits {
     max_clock_skew_ms: Option<Spanned<u64>>,
     max_epoch_jump: Option<Spanned<u64>>,
+    max_grant_life_ms: Option<Spanned<u64>>,
     step_timeout_ms: Option<Spanned<u64>>,
 }
 
@@ -114,13 +116,16 @@ impl File {
         let vault = check_vault(self.vault, folder)?;
         let coordinators = check_coordinators(self.coordinators)?;
         let data_dir = folder.join(self.data_dir);
-        let anchor_dir = self
-            .anchor_dir
-            .map_or_else(|| data_dir.join("anchor"), |path| folder.join(path));
+        let inside = |given: Option<PathBuf>, name: &str| {
+            given.map_or_else(|| data_dir.join(name), |path| folder.join(path))
+        };
+        let anchor_dir = inside(self.anchor_dir, "anchor");
+        let control_socket = inside(self.control_socket, "control.sock");
         Ok(Config {
             name: self.name.into_inner(),
             data_dir,
             anchor_dir,
+            control_socket,
             tls: TlsConfig {
                 certificate: folder.join(self.tls.certificate),
                 key: folder.join(self.tls.key),
@@ -134,6 +139,12 @@ impl File {
             limits: LimitsConfig {
                 max_clock_skew_ms: bounded(self.limits.max_clock_skew_ms, 2_000, 100, 60_000)?,
                 max_epoch_jump: bounded(self.limits.max_epoch_jump, 1_000, 1, 1_000_000_000)?,
+                max_grant_life_ms: bounded(
+                    self.limits.max_grant_life_ms,
+                    86_400_000,
+                    60_000,
+                    2_592_000_000,
+                )?,
                 step_timeout_ms: bounded(self.limits.step_timeout_ms, 10_000, 100, 600_000)?,
             },
             log: self.log,

@@ -33,6 +33,7 @@ fn reads_the_example_and_resolves_its_paths() {
     let config = Config::load(&path).unwrap();
     assert_eq!(config.data_dir, folder.path().join("data"));
     assert_eq!(config.anchor_dir, Path::new("/mnt/anchor/firn-a"));
+    assert_eq!(config.control_socket, Path::new("/run/firn/control.sock"));
     assert_eq!(config.tls.key, folder.path().join("tls.key"));
     assert_eq!(
         config.vault,
@@ -46,15 +47,20 @@ fn reads_the_example_and_resolves_its_paths() {
 fn has_the_documented_defaults() {
     let mut text: String = EXAMPLE
         .lines()
-        .filter(|line| !line.starts_with("anchor_dir") && !line.starts_with("log"))
+        .filter(|line| {
+            let given = ["anchor_dir", "control_socket", "log"];
+            !given.iter().any(|field| line.starts_with(field))
+        })
         .take_while(|line| *line != "[limits]")
         .fold(String::new(), |text, line| text + line + "\n");
     let config = load(text.as_bytes()).unwrap();
     assert_eq!(config.anchor_dir, config.data_dir.join("anchor"));
+    assert_eq!(config.control_socket, config.data_dir.join("control.sock"));
     assert_eq!(config.log, LogFormat::Auto);
     let limits = LimitsConfig {
         max_clock_skew_ms: 2_000,
         max_epoch_jump: 1_000,
+        max_grant_life_ms: 86_400_000,
         step_timeout_ms: 10_000,
     };
     assert_eq!(config.limits, limits);
@@ -100,6 +106,8 @@ fn refuses_what_the_types_allow_but_the_rules_do_not() {
         ("= 2000", "= 60001", "max_clock_skew_ms"),
         ("= 2000", "= -1", "max_clock_skew_ms"),
         ("= 1000\n", "= 0\n", "max_epoch_jump"),
+        ("= 86400000", "= 59999", "max_grant_life_ms"),
+        ("= 86400000", "= 2592000001", "max_grant_life_ms"),
         ("= 10000", "= 0", "step_timeout_ms"),
         ("= 10000", "= \"soon\"", "step_timeout_ms"),
     ] {

@@ -38,7 +38,7 @@ use crate::{
     config::LimitsConfig,
     documents::Documents,
     refusals::{Noted, Refusals},
-    session::{Peers, Speaker, dkg::OwnSoftware, witness},
+    session::{GrantTime, Peers, Speaker, dkg::OwnSoftware, witness},
     store::{CommitError, Committed, View},
     vault::Vault,
 };
@@ -124,6 +124,15 @@ impl<H: Host> Service<H> {
         let mut nonce = [0; 32];
         self.random().fill_bytes(&mut nonce);
         Nonce::from_bytes(nonce)
+    }
+
+    /// How a grant's time is judged now.
+    fn grant_time(&self) -> GrantTime {
+        GrantTime {
+            now: self.now(),
+            skew_ms: self.limits.max_clock_skew_ms,
+            max_life_ms: self.limits.max_grant_life_ms,
+        }
     }
 
     fn step_timeout(&self) -> Duration {

@@ -2,6 +2,10 @@
 //! written. What depends on other sessions (epoch, request id, attempts) is judged by the ledger's
 //! rules while the record is appended; this module puts everything before and after it in place.
 
+mod grant;
+
+pub use grant::{GrantTime, RefusedOpening, ShownEpoch};
+
 use firn_ledger::rules::{Command, OpenRequest, ProofOpened, RequestOpened};
 use firn_protocol::{
     bitcoin::{Network, Sats},
@@ -11,6 +15,7 @@ use firn_protocol::{
     ids::{
         Flow, Identifier, IntentDigest, KeyId, MessageDigest, PolicyDigest, SessionId, UnixMillis,
     },
+    keys::IdentityKey,
     messages::{ProofOpen, SignOpen},
     reject::Reject,
     session::{CeremonySubject, RequestSubject, SessionHeader, Subject},
@@ -39,7 +44,7 @@ pub struct Judged {
     /// This participant's place.
     pub member: Identifier,
     /// The coordinator's key: its package must be signed with it.
-    pub coordinator: firn_protocol::keys::IdentityKey,
+    pub coordinator: IdentityKey,
 }
 
 /// A request that may be opened if the ledger's rules agree.
@@ -78,89 +83,104 @@ pub struct JudgedProof {
 /// Judges the opening of a signing session, steps 4 to 12.
 ///
 /// # Errors
-/// The first gate that is shut.
+/// The first gate that is shut, and the epoch that a valid grant showed before it: that one has to be
+/// on disk before the refusal leaves.
 pub fn judge_request<K: AsRef<KeyInUse>>(
     open: &SignOpen,
     key: impl FnOnce(KeyId) -> Result<K, Reject>,
     authorities: &Authorities,
-    now: UnixMillis,
-    skew_ms: u64,
-) -> Result<(K, JudgedRequest), Reject> {
+    time: GrantTime,
+) -> Result<(K, JudgedRequest), RefusedOpening> {
     let (header, coordinator) = verify_header(&open.header, authorities)?;
     let found = key(header.key_id)?;
     let key = found.as_ref();
-    let sharing = &key.sharing;
-    let certified = sharing.certified();
-    let Subject::Request(subject) = header.subject.clone() else {
-        return Err(Reject::UnexpectedMessage);
+    let (subject, members) = judge_header(&header, key)?;
+    let (grant, requester) = grant::verify_grant(&open.grant, authorities, &key.sharing, time)?;
+    let (intent, signable) = match judge_grant(open, &grant, requester, &header, &subject, key) {
+        Ok(intent) => understand(&intent, &grant, key.sharing.certified())
+            .map(|signable| (intent, signable))
+            .map_err(|code| RefusedOpening::after_epoch(code, &grant))?,
+        Err(code) => return Err(RefusedOpening::before_epoch(code, &grant)),
     };
-    if header.flow != Flow::Sign {
-        return Err(Reject::UnexpectedMessage);
-    }
-    check_sharing(&header, certified)?;
-    if subject.activation != sharing.activation_digest() {
-        return Err(Reject::ActivationMismatch);
-    }
-    let members = check_members(&header, certified, key.member)?;
-
-    let grant = open.grant.clone().verify(&authorities.grant_authority)?;
-    let requester = authorities
-        .requester(&grant.owner)
-        .ok_or(Reject::UnknownRequester)?;
-    let intent = verify_intent(open, requester)?;
-    check_grant(&grant, &header, &subject, sharing, now, skew_ms)?;
-    let signable = understand(&intent, certified)?;
-    // Grant and header name the same intent; this is what the bytes mean.
-    if signable.intent_digest() != grant.intent {
-        return Err(Reject::GrantIntentMismatch);
-    }
-
-    let denied = judge_policy(sharing, &intent, &signable)
+    let opening = Opening {
+        header: &header,
+        key,
+        grant: &grant,
+        signable: &signable,
+        members: &members,
+    };
+    let denied = judge_policy(&key.sharing, &intent, &signable)
         .or_else(|| (!open.approvals.is_empty()).then_some(Reject::UnknownSigner));
-    let outflow = signable
-        .summary()
-        .map_or(Sats::ZERO, |summary| summary.outflow());
-    let session = header.session_id();
-    let items = signable.items().to_vec();
-    let opened = RequestOpened {
-        session,
-        key_id: header.key_id,
-        share_version: header.share_version,
-        activation: subject.activation,
-        epoch: grant.epoch,
-        owner: grant.owner.clone(),
-        request_id: grant.request_id,
-        intent: signable.intent_digest(),
-        policy: sharing.policy_digest(),
-        grant: MessageDigest::from_bytes(grant.digest()),
-        outflow,
-        inputs: u32::try_from(items.len()).map_err(|_| Reject::PsbtMalformed)?,
-        coordinator: header.coordinator.clone(),
-        members: List::new(members.clone()).ok_or(Reject::SessionMembers)?,
-    };
-    let others = certified.plan().roster.len().saturating_sub(members.len());
-    let at_once = others.saturating_add(1);
+    let command = opening
+        .command(denied)
+        .map_err(|code| RefusedOpening::after_epoch(code, &grant))?;
     let judged = JudgedRequest {
         judged: Judged {
-            session,
-            members,
-            items,
+            session: header.session_id(),
+            items: signable.items().to_vec(),
             member: key.member,
+            members,
             coordinator,
         },
-        command: Command::OpenRequest(Box::new(OpenRequest {
-            opened,
-            at_once,
-            denied,
-        })),
+        command,
         terms: ReceiptTerms {
             key_id: header.key_id,
             intent: signable.intent_digest(),
-            policy: sharing.policy_digest(),
+            policy: key.sharing.policy_digest(),
             grant,
         },
     };
     Ok((found, judged))
+}
+
+/// A request that has passed every gate that does not hang on other sessions.
+struct Opening<'a> {
+    header: &'a Verified<SessionHeader>,
+    key: &'a KeyInUse,
+    grant: &'a Verified<Grant>,
+    signable: &'a Signable,
+    members: &'a [Identifier],
+}
+
+impl Opening<'_> {
+    fn command(&self, denied: Option<Reject>) -> Result<Command, Reject> {
+        let (header, grant, signable) = (self.header, self.grant, self.signable);
+        let sharing = &self.key.sharing;
+        let outflow = signable
+            .summary()
+            .map_or(Sats::ZERO, |summary| summary.outflow());
+        let opened = RequestOpened {
+            session: header.session_id(),
+            key_id: header.key_id,
+            share_version: header.share_version,
+            activation: sharing.activation_digest(),
+            epoch: grant.epoch,
+            owner: grant.owner.clone(),
+            request_id: grant.request_id,
+            intent: signable.intent_digest(),
+            policy: sharing.policy_digest(),
+            grant: MessageDigest::from_bytes(grant.digest()),
+            outflow,
+            inputs: u32::try_from(signable.items().len()).map_err(|_| Reject::PsbtMalformed)?,
+            coordinator: header.coordinator.clone(),
+            members: List::new(self.members.to_vec()).ok_or(Reject::SessionMembers)?,
+        };
+        let roster = sharing.certified().plan().roster.len();
+        let others = roster.saturating_sub(self.members.len());
+        Ok(Command::OpenRequest(Box::new(OpenRequest {
+            opened,
+            at_once: others.saturating_add(1),
+            denied,
+        })))
+    }
+}
+
+impl JudgedRequest {
+    /// The refusal of a good request, for a reason that comes before any gate.
+    #[must_use]
+    pub fn withheld(&self, code: Reject) -> RefusedOpening {
+        RefusedOpening::before_epoch(code, &self.terms.grant)
+    }
 }
 
 impl ReceiptTerms {
@@ -169,12 +189,8 @@ impl ReceiptTerms {
     ///
     /// # Errors
     /// [`Reject::GrantExpired`].
-    pub fn still_granted(&self, now: UnixMillis, skew_ms: u64) -> Result<(), Reject> {
-        if now < self.grant.expires.plus(skew_ms) {
-            Ok(())
-        } else {
-            Err(Reject::GrantExpired)
-        }
+    pub fn still_granted(&self, time: GrantTime) -> Result<(), Reject> {
+        time.judge_end(&self.grant)
     }
 }
 
@@ -235,7 +251,7 @@ pub fn judge_proof(
 pub(super) fn verify_header(
     header: &firn_protocol::envelope::Envelope<SessionHeader>,
     authorities: &Authorities,
-) -> Result<(Verified<SessionHeader>, firn_protocol::keys::IdentityKey), Reject> {
+) -> Result<(Verified<SessionHeader>, IdentityKey), Reject> {
     let keys = authorities.coordinators.iter().map(|holder| &holder.key);
     let header = header
         .clone()
@@ -280,63 +296,53 @@ fn check_members(
     Ok(members)
 }
 
-fn verify_intent(
+/// What the header says of flow, sharing and members.
+fn judge_header(
+    header: &SessionHeader,
+    key: &KeyInUse,
+) -> Result<(RequestSubject, Vec<Identifier>), Reject> {
+    let certified = key.sharing.certified();
+    let Subject::Request(subject) = header.subject.clone() else {
+        return Err(Reject::UnexpectedMessage);
+    };
+    if header.flow != Flow::Sign {
+        return Err(Reject::UnexpectedMessage);
+    }
+    check_sharing(header, certified)?;
+    if subject.activation != key.sharing.activation_digest() {
+        return Err(Reject::ActivationMismatch);
+    }
+    let members = check_members(header, certified, key.member)?;
+    Ok((subject, members))
+}
+
+/// Whether a valid grant is for this request, and its owner asks for it. All that costs nothing comes
+/// first, so that nobody without a good grant makes a participant verify or parse a large transaction.
+fn judge_grant(
     open: &SignOpen,
-    requester: &firn_protocol::keys::IdentityKey,
+    grant: &Grant,
+    requester: &IdentityKey,
+    header: &SessionHeader,
+    subject: &RequestSubject,
+    key: &KeyInUse,
 ) -> Result<Verified<Intent>, Reject> {
-    open.intent
+    let intent = open
+        .intent
         .clone()
         .verify(requester)
         // The grant's owner and the requester are the same identity, or nothing is signed.
-        .map_err(|error| error.or_unknown(Reject::GrantOwnerMismatch))
-}
-
-fn understand(intent: &Intent, certified: &CertifiedSharing) -> Result<Signable, Reject> {
-    let network: Network = certified.plan().network;
-    Signable::of_intent(
-        intent,
-        certified.key_id(),
-        network,
-        certified.public().group_key(),
-    )
-}
-
-/// Everything about the grant that costs nothing, so that nobody without a good one makes a
-/// participant parse a large transaction.
-fn check_grant(
-    grant: &Grant,
-    header: &SessionHeader,
-    subject: &RequestSubject,
-    sharing: &ActiveSharing,
-    now: UnixMillis,
-    skew_ms: u64,
-) -> Result<(), Reject> {
+        .map_err(|error| error.or_unknown(Reject::GrantOwnerMismatch))?;
+    let (policy, version) = (key.sharing.policy_digest(), key.sharing.policy().version);
     let checks = [
-        (grant.key_id == header.key_id, Reject::GrantKeyMismatch),
-        (
-            grant.activation == sharing.activation_digest(),
-            Reject::ActivationMismatch,
-        ),
-        (
-            grant.not_before <= now.plus(skew_ms),
-            Reject::GrantNotYetValid,
-        ),
-        (now < grant.expires.plus(skew_ms), Reject::GrantExpired),
         (
             grant.request_id == subject.request_id,
             Reject::GrantRequestMismatch,
         ),
         (grant.intent == subject.intent, Reject::GrantIntentMismatch),
+        (grant.policy == policy, Reject::GrantPolicyMismatch),
+        (subject.policy == policy, Reject::GrantPolicyMismatch),
         (
-            grant.policy == sharing.policy_digest(),
-            Reject::GrantPolicyMismatch,
-        ),
-        (
-            subject.policy == sharing.policy_digest(),
-            Reject::GrantPolicyMismatch,
-        ),
-        (
-            grant.least_policy_version <= sharing.policy().version,
+            grant.least_policy_version <= version,
             Reject::PolicyVersionBehind,
         ),
         // No revocations exist yet: a grant that asks for any is ahead of this participant.
@@ -349,7 +355,27 @@ fn check_grant(
     checks
         .into_iter()
         .find(|(holds, _)| !holds)
-        .map_or(Ok(()), |(_, code)| Err(code))
+        .map_or(Ok(intent), |(_, code)| Err(code))
+}
+
+/// What the intent's bytes mean; grant and header must have named just that.
+fn understand(
+    intent: &Intent,
+    grant: &Grant,
+    certified: &CertifiedSharing,
+) -> Result<Signable, Reject> {
+    let network: Network = certified.plan().network;
+    let signable = Signable::of_intent(
+        intent,
+        certified.key_id(),
+        network,
+        certified.public().group_key(),
+    )?;
+    if signable.intent_digest() == grant.intent {
+        Ok(signable)
+    } else {
+        Err(Reject::GrantIntentMismatch)
+    }
 }
 
 fn judge_policy(sharing: &ActiveSharing, intent: &Intent, signable: &Signable) -> Option<Reject> {

@@ -14,7 +14,8 @@ mod sign;
 mod speaker;
 
 pub use gate::{
-    Judged, JudgedProof, JudgedRequest, KeyInUse, ReceiptTerms, judge_proof, judge_request,
+    GrantTime, Judged, JudgedProof, JudgedRequest, KeyInUse, ReceiptTerms, RefusedOpening,
+    ShownEpoch, judge_proof, judge_request,
 };
 pub use random::HedgedRng;
 pub use sign::{AwaitFinal, AwaitPackage, Finished, Releasing};

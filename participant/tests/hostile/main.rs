@@ -14,6 +14,7 @@
 mod ceremony;
 mod certificates;
 mod dealing;
+mod epoch;
 mod forbidden;
 mod member;
 mod opening;

@@ -13,7 +13,8 @@ use firn_ledger::{
 use firn_participant::{
     rules::ParticipantRules,
     session::{
-        AwaitFinal, AwaitPackage, KeyInUse, Peers, ReceiptTerms, Refusing, Speaker,
+        AwaitFinal, AwaitPackage, KeyInUse, Peers, ReceiptTerms, RefusedOpening, Refusing,
+        ShownEpoch, Speaker,
         dkg::{
             AwaitCertificates, AwaitDelivery, AwaitRound1Set, DeliveryError, Opened, OwnSoftware,
             certify_command,
@@ -40,7 +41,7 @@ use zeroize::Zeroizing;
 
 use super::{
     people::{number, person},
-    world::{Domain, SKEW_MS},
+    world::Domain,
 };
 
 pub struct Member {
@@ -165,7 +166,10 @@ impl Member {
             Some(key) if key.sharing.certified().key_id() == key_id => Ok(key),
             _ => Err(Reject::KeyUnknown),
         };
-        let (_, request) = judge_request(open, find, &domain.authorities, domain.now, SKEW_MS)?;
+        let request = match judge_request(open, find, &domain.authorities, domain.time()) {
+            Ok((_, request)) => request,
+            Err(refused) => return Err(self.refuse(&refused, domain)),
+        };
         let committed = self.write(request.command, domain.now)?;
         match committed.answer {
             Answer::Written => {}
@@ -188,6 +192,13 @@ impl Member {
         })))
     }
 
+    /// What a valid grant shows is on disk before anybody is told no.
+    fn refuse(&mut self, refused: &RefusedOpening, domain: &Domain) -> Reject {
+        let shown = refused.shown().map(ShownEpoch::command);
+        let raised = shown.map_or(Ok(()), |raise| self.write(raise, domain.now).map(|_| ()));
+        refused.code(raised)
+    }
+
     /// The package, the gates once more, the record, the shares.
     pub fn release(
         &mut self,
@@ -199,7 +210,7 @@ impl Member {
         let (machine, terms) = (session.machine, session.terms);
         let identity = self.speaker.identity();
         let releasing = machine.package(package, key.sharing.certified(), &identity)?;
-        terms.still_granted(domain.now, SKEW_MS)?;
+        terms.still_granted(domain.time())?;
         releasing.check_own_heads(|size| self.ledger.view().tree().root_at(size).ok())?;
         let witnessed = releasing.witnessed();
         let command = Command::Release {

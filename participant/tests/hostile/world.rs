@@ -1,6 +1,7 @@
 //! The world: three members with a key that they made, and the words of everybody outside of them.
 
 use firn_ledger::rules::SessionStage;
+use firn_participant::session::GrantTime;
 use firn_protocol::{
     bitcoin::{
         Child, ChildRange, ExtendedKey, Network, OutPoint, OwnScripts, Sats, ScriptPubKey,
@@ -33,6 +34,7 @@ use super::{
 
 pub const NOW: UnixMillis = UnixMillis::new(1_800_000_000_000);
 pub const SKEW_MS: u64 = 2_000;
+pub const MAX_GRANT_LIFE_MS: u64 = 3_600_000;
 pub const FIRST_EPOCH: Epoch = Epoch::new(5);
 pub const PAYEE: [u8; 32] = [0x11; 32];
 
@@ -68,6 +70,15 @@ impl Domain {
             authorities,
             authorities_digest: digest,
             now: NOW,
+        }
+    }
+
+    /// How members judge a grant's time.
+    pub fn time(&self) -> GrantTime {
+        GrantTime {
+            now: self.now,
+            skew_ms: SKEW_MS,
+            max_life_ms: MAX_GRANT_LIFE_MS,
         }
     }
 

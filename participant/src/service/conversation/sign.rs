@@ -15,8 +15,8 @@ use super::{Conversation, Ended};
 use crate::{
     service::{Host, Stream, keys::LoadedKey},
     session::{
-        AwaitFinal, AwaitPackage, Finished, Judged, JudgedProof, Releasing, judge_proof,
-        judge_request,
+        AwaitFinal, AwaitPackage, Finished, Judged, JudgedProof, RefusedOpening, Releasing,
+        judge_proof, judge_request,
     },
     store::Durable,
 };
@@ -24,15 +24,24 @@ use crate::{
 impl<H: Host, S: Stream> Conversation<H, S> {
     pub(super) async fn sign(&mut self, open: SignOpen) -> Result<(), Ended> {
         let service = Arc::clone(&self.service);
-        service.check_not_frozen()?;
-        let (key, request) = judge_request(
+        let judged = judge_request(
             &open,
             |key_id| service.key_in_use(key_id),
             &service.authorities,
-            service.now(),
-            service.limits.max_clock_skew_ms,
-        )?;
-        let key = key.0;
+            service.grant_time(),
+        );
+        let judged = match service.check_not_frozen() {
+            Ok(()) => judged,
+            // Who signs nothing learns all the same who owns the key from now on.
+            Err(code) => Err(judged.map_or_else(
+                |refused| refused.because(code),
+                |(_, request)| request.withheld(code),
+            )),
+        };
+        let (key, request) = match judged {
+            Ok((key, request)) => (key.0, request),
+            Err(refused) => return Err(self.keep_epoch(&refused).await.into()),
+        };
         self.session = Some(request.judged.session);
         self.request_id = Some(request.terms.grant.request_id);
         let committed = service.commit(request.command).await?;
@@ -44,9 +53,7 @@ impl<H: Host, S: Stream> Conversation<H, S> {
         let releasing = self
             .commit_to_nonces(request.judged, &committed.durable, &key)
             .await?;
-        request
-            .terms
-            .still_granted(service.now(), service.limits.max_clock_skew_ms)?;
+        request.terms.still_granted(service.grant_time())?;
         let finished = self.release(releasing, &key).await?;
         let receipt = finished.receipt(&request.terms, &service.speaker, service.now())?;
         let session = self.session.ok_or(Reject::Internal)?;
@@ -64,6 +71,19 @@ impl<H: Host, S: Stream> Conversation<H, S> {
             Answer::AlreadyCompleted(first) => self.send(first).await,
             Answer::Denied(code) => Err(code.into()),
         }
+    }
+
+    /// Puts on disk what a valid grant shows, and gives the code that its refused opening is answered
+    /// with.
+    async fn keep_epoch(&self, refused: &RefusedOpening) -> Reject {
+        let raised = match refused.shown() {
+            Some(shown) => self.service.commit(shown.command()).await.map(|_| ()),
+            None => Ok(()),
+        };
+        if let Err(code) = raised {
+            tracing::info!(code = code.name(), "the epoch of a grant is not taken");
+        }
+        refused.code(raised)
     }
 
     pub(super) async fn prove_life(&mut self, open: ProofOpen) -> Result<(), Ended> {
