@@ -4,6 +4,7 @@
 
 use std::{
     io,
+    ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -27,6 +28,8 @@ struct Disk {
     synced: MemorySegments,
     /// What a reader sees.
     written: MemorySegments,
+    /// What was written since the last sync.
+    unsynced: Vec<(SegmentNumber, Range<usize>)>,
     steps: u64,
     syncs: u64,
     fails_at: Option<u64>,
@@ -68,7 +71,8 @@ impl MemoryFiles {
         self.disk().steps
     }
 
-    /// Lets the `n`th creation, write or sync from now on fail, counted from 0, and all after it.
+    /// Lets the `n`th creation, write or sync from now on fail, counted from 0, and all after it. A write
+    /// that fails leaves its first half in what is written.
     pub fn fail_after(&self, n: u64) {
         let mut disk = self.disk();
         disk.fails_at = Some(disk.steps.saturating_add(n));
@@ -114,27 +118,54 @@ impl SegmentFiles for MemoryFiles {
     }
 
     fn write(&mut self, segment: SegmentNumber, offset: usize, bytes: &[u8]) -> io::Result<()> {
-        let mut disk = self.step()?;
-        let end = offset.saturating_add(bytes.len());
+        let (mut disk, arrives, outcome) = match self.step() {
+            Ok(disk) => (disk, bytes.len(), Ok(())),
+            // A disk that fails in the middle of a write leaves a torn one.
+            Err(error) => (self.disk(), bytes.len() / 2, Err(error)),
+        };
+        let end = offset.saturating_add(arrives);
         let space = disk
             .written
             .0
             .get_mut(&segment)
-            .and_then(|all| all.get_mut(offset..end));
-        space
-            .ok_or(io::ErrorKind::UnexpectedEof)?
-            .copy_from_slice(bytes);
-        Ok(())
+            .and_then(|all| all.get_mut(offset..end))
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        space.copy_from_slice(bytes.get(..arrives).unwrap_or_default());
+        disk.unsynced.push((segment, offset..end));
+        outcome
     }
 
     fn sync(&mut self, segment: SegmentNumber) -> io::Result<()> {
         let mut disk = self.step()?;
-        let bytes = disk.written.read(segment)?;
-        disk.synced.0.insert(segment, bytes);
+        let (ours, others) = std::mem::take(&mut disk.unsynced)
+            .into_iter()
+            .partition(|(written, _)| *written == segment);
+        disk.unsynced = others;
+        let Disk {
+            synced, written, ..
+        } = &mut *disk;
+        for (_, range) in ours {
+            let from = written
+                .0
+                .get(&segment)
+                .and_then(|all| all.get(range.clone()));
+            let to = synced
+                .0
+                .get_mut(&segment)
+                .and_then(|all| all.get_mut(range));
+            let (Some(from), Some(to)) = (from, to) else {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            };
+            to.copy_from_slice(from);
+        }
         disk.syncs = disk.syncs.saturating_add(1);
         Ok(())
     }
 }
+
+/// What became of one command of a batch.
+pub type CommitOutcome<R> =
+    Result<Committed<<R as Rules>::Answer>, CommitError<<R as Rules>::Refusal>>;
 
 /// A ledger in memory, without threads.
 pub struct MemoryStore<R: Rules> {
@@ -147,9 +178,33 @@ impl<R: Rules> MemoryStore<R> {
     /// # Errors
     /// As the daemon's store: [`StoreError`].
     pub fn open(rules: R, files: MemoryFiles) -> Result<Self, StoreError> {
+        Self::open_sized(rules, files, SegmentBytes::DEFAULT)
+    }
+
+    /// As [`MemoryStore::open`], with new segments of this length: a simulation copies many.
+    ///
+    /// # Errors
+    /// As the daemon's store: [`StoreError`].
+    pub fn open_sized(
+        rules: R,
+        files: MemoryFiles,
+        segment_bytes: SegmentBytes,
+    ) -> Result<Self, StoreError> {
         let (state, start) = (MemoryTable::default(), Tip::genesis());
-        let ledger = Ledger::open(rules, files, state, &start, &[], SegmentBytes::DEFAULT)?;
+        let ledger = Ledger::open(rules, files, state, &start, &[], segment_bytes)?;
         Ok(Self { ledger })
+    }
+
+    /// Commits all commands in one batch, as the daemon's thread does with those that wait.
+    ///
+    /// # Errors
+    /// [`StoreError`] where a daemon's process would end, with nobody answered.
+    pub fn commit_all(
+        &mut self,
+        commands: Vec<R::Command>,
+        now: UnixMillis,
+    ) -> Result<Vec<CommitOutcome<R>>, StoreError> {
+        self.ledger.commit(commands, now)
     }
 
     /// Commits one command.

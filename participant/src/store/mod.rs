@@ -30,7 +30,7 @@ pub use error::StoreError;
 pub use files::{FolderFiles, SegmentFiles};
 pub use index::{SledTable, StateTable};
 pub use ledger::View;
-pub use memory::{MemoryFiles, MemoryStore};
+pub use memory::{CommitOutcome, MemoryFiles, MemoryStore};
 pub use rules::{Admitted, Moment, NotAdmitted, RuleViolation, Rules};
 
 use anchor::{Anchor, IfMissing};
