@@ -2,12 +2,13 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
+use firn_client::WhatNext;
 use firn_protocol::{
     bitcoin::{KeyError, PsbtError},
     codec::Malformed,
     envelope::EnvelopeError,
     names::BadName,
-    reject::{Class, Reject},
+    reject::Reject,
 };
 use firn_transport::TransportError;
 
@@ -45,24 +46,23 @@ impl Exit {
     /// How a command ends that was refused with this code.
     #[must_use]
     pub const fn of(code: Reject) -> Self {
-        if matches!(
-            code,
-            Reject::RequestConflict | Reject::IntentAlreadySigned | Reject::EpochOwnerConflict
-        ) {
-            return Self::Conflict;
+        Self::after(WhatNext::of(code))
+    }
+
+    const fn after(next: WhatNext) -> Self {
+        match next {
+            WhatNext::GiveUp => Self::Refused,
+            WhatNext::Usage => Self::Usage,
+            WhatNext::RetrySameRequest => Self::TryAgain,
+            WhatNext::AskOutcome => Self::OutcomeUnknown,
+            WhatNext::Conflict => Self::Conflict,
         }
-        if matches!(
-            code,
-            Reject::SessionSeen | Reject::AttemptsExhausted | Reject::GrantNotYetValid
-        ) {
-            return Self::TryAgain;
-        }
-        match code.class() {
-            Class::Malformed | Class::Unauthorised | Class::Replayed | Class::Policy => {
-                Self::Refused
-            }
-            Class::OutOfOrder | Class::Busy | Class::Internal => Self::TryAgain,
-        }
+    }
+}
+
+impl From<WhatNext> for Exit {
+    fn from(next: WhatNext) -> Self {
+        Self::after(next)
     }
 }
 
@@ -227,6 +227,9 @@ pub enum Error {
         /// Who, which step, or whatever else is known; may be empty.
         detail: String,
     },
+    /// The requester's library says why.
+    #[error(transparent)]
+    Requester(Box<firn_client::Error>),
     /// What came back does not verify.
     #[error("{what} does not verify: {}", code.meaning())]
     Unverified {
@@ -269,6 +272,36 @@ fn of_daemon(name: &str) -> Exit {
         .iter()
         .find(|code| code.name() == name)
         .map_or(Exit::Refused, |code| Exit::of(*code))
+}
+
+impl From<firn_client::Error> for Error {
+    fn from(error: firn_client::Error) -> Self {
+        use firn_client::Error as Client;
+        match error {
+            Client::Randomness => Self::Randomness,
+            Client::Usage { what } => Self::Usage { what },
+            Client::Document(malformed) => Self::Document(malformed),
+            Client::Payment(error) => Self::Payment(error),
+            Client::Key(error) => Self::Key(error),
+            Client::Transport { doing, source } => Self::Transport { doing, source },
+            Client::OutcomeUnknown { doing, tried } => {
+                let reasons: Vec<String> = tried.iter().map(ToString::to_string).collect();
+                Self::OutcomeUnknown {
+                    doing,
+                    reason: reasons.join("; "),
+                }
+            }
+            Client::Refused(no) | Client::NotNow(no) | Client::Conflict(no) => Self::Refused {
+                doing: no.doing,
+                code: no.code,
+                detail: no.described(),
+            },
+            Client::Unverified { what, code } => Self::Unverified { what, code },
+            other @ (Client::Profile(_) | Client::Unfit { .. } | Client::Unreachable { .. }) => {
+                Self::Requester(Box::new(other))
+            }
+        }
+    }
 }
 
 fn said(detail: &str) -> String {
@@ -328,6 +361,7 @@ impl Error {
             Self::Transport { source, .. } | Self::Certificate { source, .. } => source.code(),
             Self::OutcomeUnknown { .. } => "outcome_unknown",
             Self::Refused { code, .. } | Self::Unverified { code, .. } => code.name(),
+            Self::Requester(error) => error.code(),
             Self::Process { .. } => "process",
             Self::Deadline { .. } => "deadline",
             Self::Interrupted => "interrupted",
@@ -361,6 +395,7 @@ impl Error {
             }
             Self::OutcomeUnknown { .. } => Some("ask again with the same request id: it is safe"),
             Self::Refused { code, .. } => Some(code.advice()),
+            Self::Requester(error) => error.advice(),
             Self::Unverified { .. } => Some("keep what came back as evidence, and do not use it"),
             Self::Process { .. } => Some("read the process's log in its own folder"),
             Self::Deadline { .. } => Some("read the logs in the folders of the processes"),
@@ -394,6 +429,7 @@ impl Error {
             Self::Transport { .. } | Self::Deadline { .. } | Self::Interrupted => Exit::TryAgain,
             Self::OutcomeUnknown { .. } => Exit::OutcomeUnknown,
             Self::Refused { code, .. } => Exit::of(*code),
+            Self::Requester(error) => error.what_next().into(),
             Self::Daemon { code, .. } => of_daemon(code),
             Self::Unfit { .. }
             | Self::Certificate { .. }

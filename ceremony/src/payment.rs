@@ -1,17 +1,14 @@
-//! A payment as a PSBT, and as a transaction once it is signed. It decides which inputs and outputs there
-//! are; it never signs, and whether the payment is allowed is the participants' question.
+//! A payment as a PSBT. It decides which inputs and outputs there are; it never signs, and whether the
+//! payment is allowed is the participants' question.
 
+pub use firn_client::payment::{SignedPayment, finish};
 use firn_protocol::{
     bitcoin::{
-        Child, ExtendedKey, OwnScripts, Sats, SighashType,
+        Child, ExtendedKey, OwnScripts, Sats,
         own::ChildRange,
-        psbt::{
-            KeyPathSignature, NewInput, NewOutput, Psbt, PsbtVersion, build_v0, build_v2,
-            extract_transaction, insert_key_path_signatures,
-        },
+        psbt::{NewInput, NewOutput, PsbtVersion, build_v0, build_v2},
         transaction::{OutPoint, ScriptPubKey, TxIn, TxOut},
     },
-    documents::InputSignature,
     ids::GroupKey,
     signable::{MAX_BRANCH, MAX_INDEX},
 };
@@ -49,19 +46,6 @@ pub struct Payment {
     pub change: Child,
     /// Which version of PSBT.
     pub version: PsbtVersion,
-}
-
-/// A signed payment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignedPayment {
-    /// The PSBT with its signatures.
-    pub psbt: Vec<u8>,
-    /// The final transaction.
-    pub transaction: Vec<u8>,
-    /// Its id, as people read it.
-    pub txid: String,
-    /// What each input spends, in order.
-    pub spent: Vec<TxOut>,
 }
 
 /// The scripts of all children that a key's descriptor has.
@@ -131,33 +115,11 @@ impl Payment {
     }
 }
 
-/// Puts the signatures where they belong and takes the transaction out.
-///
-/// # Errors
-/// [`Error::Payment`] for an input that does not exist, is signed already or stays unsigned.
-pub fn finish(psbt: &[u8], signatures: &[InputSignature]) -> Result<SignedPayment, Error> {
-    let signatures: Vec<_> = signatures
-        .iter()
-        .map(|made| KeyPathSignature {
-            input: usize::try_from(made.input).unwrap_or(usize::MAX),
-            sighash_type: SighashType::Default,
-            signature: *made.signature.as_bytes(),
-        })
-        .collect();
-    let psbt = insert_key_path_signatures(psbt, &signatures)?;
-    let parsed = Psbt::parse(&psbt)?;
-    Ok(SignedPayment {
-        transaction: extract_transaction(&psbt)?,
-        txid: parsed.transaction().txid().to_string(),
-        spent: parsed.spent_outputs()?,
-        psbt,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use firn_protocol::{
-        bitcoin::{Child, Network, Sats, transaction::Txid},
+        bitcoin::{Child, Network, Sats, psbt::Psbt, transaction::Txid},
+        documents::InputSignature,
         ids::{KeyId, Signature},
         signable::Signable,
     };

@@ -1,10 +1,28 @@
-//! Asks a coordinator, as a requester or as an operator. It decides whether what comes back proves
-//! itself, and believes nothing else.
+//! Asks a coordinator, as a requester or as an operator of a domain. It decides whose files speak; what
+//! comes back is judged by the requester's library, and believed only where it proves itself.
 
-mod line;
 mod operator;
 mod requester;
 
-pub use line::{Line, Peer};
+pub use firn_client::{Answer, Asked, Line, Peer};
 pub use operator::{Delivered, OperatorLine};
-pub use requester::{Answer, Asked, RequesterLine};
+pub use requester::RequesterLine;
+
+use firn_client::Caller;
+use firn_transport::{TlsIdentity, Trust};
+
+use crate::{domain::Party, error::Error};
+
+/// The party as a caller, by the files in its folder.
+///
+/// # Errors
+/// Files that cannot be read, or hold something else.
+pub fn caller(party: &Party) -> Result<Caller, Error> {
+    let files = &party.folder;
+    let identity = TlsIdentity::load(&files.certificate(), &files.tls_key())
+        .map_err(Error::transport("reading the certificate"))?;
+    let trust = Trust::load(party.id.trust_domain().clone(), &files.roots())
+        .map_err(Error::transport("reading the roots"))?;
+    let caller = Caller::new(party.secret()?, identity, trust)?;
+    Ok(caller.with_software(concat!("firn ", env!("CARGO_PKG_VERSION"))))
+}

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use firn_client::{Caller, Line, Peer};
 use firn_protocol::{
     documents::Plan,
     envelope::{Approved, Envelope},
@@ -16,7 +17,7 @@ use firn_protocol::{
     sharing::ActiveSharing,
 };
 
-use super::line::{Line, Peer};
+use super::caller;
 use crate::{
     clock::random,
     domain::Party,
@@ -35,7 +36,7 @@ const DELIVERY_PATIENCE: Duration = Duration::from_mins(2);
 #[derive(Debug)]
 pub struct OperatorLine {
     line: Line,
-    operator: Party,
+    operator: Caller,
     coordinator: IdentityKey,
 }
 
@@ -54,9 +55,10 @@ impl OperatorLine {
     /// # Errors
     /// As [`Line::connect`].
     pub async fn connect(party: &Party, peer: &Peer) -> Result<Self, Error> {
+        let operator = caller(party)?;
         Ok(Self {
-            line: Line::connect(party, peer).await?,
-            operator: party.clone(),
+            line: Line::connect(&operator, peer).await?,
+            operator,
             coordinator: peer.holder.key,
         })
     }
@@ -70,7 +72,7 @@ impl OperatorLine {
         let query = PresenceQuery {
             nonce: Nonce::from_bytes(*random::<32>()?),
         };
-        let query = ToCeremony::Presence(Envelope::sign(&query, &self.operator.secret()?)?);
+        let query = ToCeremony::Presence(self.operator.sign(&query)?);
         let mut answers = self.line.ask(DOING, &query, PRESENCE_PATIENCE).await?;
         match answers.next().await? {
             FromCeremony::Presence(presence) => Ok(presence),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use firn_client::evidence::{Round, header_of};
 use firn_protocol::{
     documents::{Ceremony, Plan},
     envelope::{Approved, Envelope, Verified},
@@ -18,8 +19,6 @@ use firn_protocol::{
     sharing::CertifiedSharing,
     signable::Item,
 };
-
-use super::round::{Round, header_of};
 
 /// A DKG that proves itself.
 #[derive(Debug, Clone)]

@@ -2,11 +2,9 @@
 //! claims, and believes no machine that took part.
 
 mod ceremony;
-mod round;
-mod signing;
 
 pub use ceremony::{CheckedCeremony, check_ceremony};
-pub use signing::{CheckedSigning, SigningTerms, check_signed};
+pub use firn_client::evidence::{CheckedSigning, SigningTerms, check_signed};
 
 #[cfg(test)]
 mod tests;

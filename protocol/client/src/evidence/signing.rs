@@ -13,7 +13,7 @@ use firn_protocol::{
     signable::{Item, Signable},
 };
 
-use super::round::Round;
+use super::Round;
 
 /// What was asked.
 #[derive(Debug, Clone)]

@@ -14,19 +14,23 @@ use firn_protocol::{
 };
 
 /// What a round left behind.
-pub(super) struct Round<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Round<'a> {
     /// The session, by the coordinator's word.
-    pub(super) header: &'a Envelope<SessionHeader>,
+    pub header: &'a Envelope<SessionHeader>,
     /// The members' commitments, ascending.
-    pub(super) commitments: &'a [Envelope<Commitments>],
+    pub commitments: &'a [Envelope<Commitments>],
     /// The coordinator's word on their lists.
-    pub(super) package: &'a Envelope<PackageBody>,
+    pub package: &'a Envelope<PackageBody>,
     /// The members' shares, ascending.
-    pub(super) shares: &'a [Envelope<ShareList>],
+    pub shares: &'a [Envelope<ShareList>],
 }
 
 /// A session's header, if one of these coordinators signed it.
-pub(super) fn header_of(
+///
+/// # Errors
+/// Another signer; members that do not ascend.
+pub fn header_of(
     header: &Envelope<SessionHeader>,
     coordinators: &[IdentityKey],
 ) -> Result<Verified<SessionHeader>, Reject> {
@@ -40,7 +44,10 @@ pub(super) fn header_of(
 
 impl Round<'_> {
     /// Checks the round for these items and signatures, and says which session it was.
-    pub(super) fn check(
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(
         &self,
         plan: &Plan,
         public: &PublicShares,

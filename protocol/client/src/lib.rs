@@ -1,0 +1,25 @@
+//! The requester's library: it asks coordinators for signatures, verifies whatever comes back, and never
+//! takes silence for an answer.
+
+mod address;
+mod authorities;
+mod caller;
+mod client;
+mod conversation;
+mod error;
+pub mod evidence;
+mod files;
+mod line;
+pub mod payment;
+pub mod profile;
+mod system;
+
+pub use address::{Address, BadAddress};
+pub use authorities::PinnedAuthorities;
+pub use caller::Caller;
+pub use client::{Client, Settings};
+pub use conversation::{Answer, Asked};
+pub use error::{Error, MemberNo, No, Tried, WhatNext};
+pub use files::FileError;
+pub use line::{Answers, Line, Peer};
+pub use profile::{Coordinator, Profile, ProfileError};
