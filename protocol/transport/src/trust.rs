@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use firn_protocol::names::{SpiffeId, TrustDomain};
+use firn_protocol::names::{Role, SpiffeId, TrustDomain};
 use rustls::{
     pki_types::{CertificateDer, TrustAnchor, UnixTime},
     time_provider::{DefaultTimeProvider, TimeProvider},
@@ -11,7 +11,7 @@ use rustls::{
 
 use crate::{
     TransportError,
-    identity::{Fingerprint, MAX_CHAIN, certificates, read, spiffe_id},
+    identity::{Fingerprint, MAX_CHAIN, TlsIdentity, certificates, read, spiffe_id},
     verify::{CertificateRefusal, provider},
 };
 
@@ -83,6 +83,24 @@ impl Trust {
     #[must_use]
     pub const fn trust_domain(&self) -> &TrustDomain {
         &self.trust_domain
+    }
+
+    /// Whom an identity of our own proves us to be before peers that believe the same as this process:
+    /// what would be refused later is found out before anybody is dialled.
+    ///
+    /// # Errors
+    ///
+    /// What a peer would refuse it for.
+    pub fn verify_own(&self, identity: &TlsIdentity) -> Result<SpiffeId, CertificateRefusal> {
+        let usage = match identity.spiffe_id().role() {
+            Role::Coordinator => Usage::Server,
+            Role::Participant | Role::Requester | Role::Operator => Usage::Client,
+        };
+        let now = self.clock.current_time();
+        let chain = identity.certified_key().cert.split_first();
+        let (now, (end_entity, intermediates)) =
+            now.zip(chain).ok_or(CertificateRefusal::Malformed)?;
+        self.authenticate(end_entity, intermediates, now, usage)
     }
 
     pub(crate) const fn clock(&self) -> &Arc<dyn TimeProvider> {
