@@ -3,6 +3,7 @@
 //! them, and that what comes out verifies; frost itself accepts more.
 
 mod aggregate;
+mod dealt;
 mod nonces;
 mod public;
 mod rng;
@@ -10,6 +11,7 @@ mod sealing;
 mod share;
 
 pub use aggregate::{Culprits, aggregate, verify_share};
+pub use dealt::dealt_key;
 pub use nonces::{NoncePair, SigningList};
 pub use public::{AddressKey, PublicShares};
 pub use rng::FrostRng;
