@@ -262,8 +262,47 @@ impl Endorsed {
         Ok((codec::decode(payload, T::LIMIT)?, digest_of::<T>(payload)))
     }
 
-    /// The document, if at least `quorum` distinct keys of `signers` signed it. Every signature
-    /// must verify and be of one of them: an extra bad one is a refusal, not noise.
+    /// Who names himself a signer so far, ascending, which proves nothing until verified.
+    ///
+    /// # Errors
+    /// When a signature is not an envelope.
+    pub fn claimed_signers(&self) -> Result<Vec<IdentityKey>, EnvelopeError> {
+        self.endorsements
+            .iter()
+            .map(|envelope| Ok(open(envelope.as_bytes())?.1))
+            .collect()
+    }
+
+    /// Who of `signers` has signed so far, ascending. Every signature must verify and be of one of
+    /// them: an extra bad one is a refusal, not noise.
+    ///
+    /// # Errors
+    /// Form, signers, signatures.
+    pub fn signers_among<T: Document>(
+        &self,
+        signers: &[IdentityKey],
+    ) -> Result<Vec<IdentityKey>, EnvelopeError> {
+        let digest = digest_of::<T>(self.document.as_bytes());
+        let mut found: Vec<IdentityKey> = Vec::new();
+        for envelope in &self.endorsements {
+            let (_, signer) = open(envelope.as_bytes())?;
+            if !signers.contains(&signer) {
+                return Err(EnvelopeError::UnknownSigner);
+            }
+            // Ascending order of signers: one form, and none of them twice.
+            if found.last().is_some_and(|previous| *previous >= signer) {
+                return Err(EnvelopeError::QuorumNotMet);
+            }
+            let signed = verify_payload(T::KIND, envelope.as_bytes(), &signer)?;
+            if signed != digest {
+                return Err(EnvelopeError::BadSignature);
+            }
+            found.push(signer);
+        }
+        Ok(found)
+    }
+
+    /// The document, if at least `quorum` distinct keys of `signers` signed it, and nobody else.
     ///
     /// # Errors
     /// Form, signers, signatures, quorum.
@@ -273,23 +312,8 @@ impl Endorsed {
         quorum: usize,
     ) -> Result<Approved<T>, EnvelopeError> {
         let (document, digest) = self.read::<T>()?;
-        let mut previous: Option<IdentityKey> = None;
-        for envelope in &self.endorsements {
-            let (_, signer) = open(envelope.as_bytes())?;
-            if !signers.contains(&signer) {
-                return Err(EnvelopeError::UnknownSigner);
-            }
-            // Ascending order of signers: one form, and none of them twice.
-            if previous.is_some_and(|previous| previous >= signer) {
-                return Err(EnvelopeError::QuorumNotMet);
-            }
-            let signed = verify_payload(T::KIND, envelope.as_bytes(), &signer)?;
-            if signed != digest {
-                return Err(EnvelopeError::BadSignature);
-            }
-            previous = Some(signer);
-        }
-        if quorum == 0 || self.endorsements.len() < quorum {
+        let found = self.signers_among::<T>(signers)?;
+        if quorum == 0 || found.len() < quorum {
             return Err(EnvelopeError::QuorumNotMet);
         }
         Ok(Approved {
