@@ -10,7 +10,7 @@ use firn_protocol::{
     names::BadName,
     reject::Reject,
 };
-use firn_transport::TransportError;
+use firn_transport::{CertificateRefusal, TransportError};
 
 /// How a command ends. The numbers are an interface: scripts decide by them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +138,14 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         source: TransportError,
+    },
+    /// A certificate that no peer would take.
+    #[error("{}: the certificate is {refusal}", path.display())]
+    CertificateRefused {
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        refusal: CertificateRefusal,
     },
     /// A fingerprint is not the one that was compared.
     #[error("the fingerprint of {what} is not the one given; it is {found}")]
@@ -359,6 +367,7 @@ impl Error {
             Self::Document(_) | Self::Endorse(_) => "document",
             Self::Payment(_) | Self::Key(_) => "payment",
             Self::Transport { source, .. } | Self::Certificate { source, .. } => source.code(),
+            Self::CertificateRefused { refusal, .. } => refusal.code(),
             Self::OutcomeUnknown { .. } => "outcome_unknown",
             Self::Refused { code, .. } | Self::Unverified { code, .. } => code.name(),
             Self::Requester(error) => error.code(),
@@ -393,6 +402,7 @@ impl Error {
             Self::Transport { source, .. } | Self::Certificate { source, .. } => {
                 Some(source.advice())
             }
+            Self::CertificateRefused { refusal, .. } => Some(refusal.advice()),
             Self::OutcomeUnknown { .. } => Some("ask again with the same request id: it is safe"),
             Self::Refused { code, .. } => Some(code.advice()),
             Self::Requester(error) => error.advice(),
@@ -433,6 +443,7 @@ impl Error {
             Self::Daemon { code, .. } => of_daemon(code),
             Self::Unfit { .. }
             | Self::Certificate { .. }
+            | Self::CertificateRefused { .. }
             | Self::FingerprintDiffers { .. }
             | Self::NotConfirmed { .. }
             | Self::File { .. }

@@ -6,6 +6,7 @@ mod cli;
 pub mod client;
 mod clock;
 mod commands;
+mod confirm;
 mod demo;
 pub mod domain;
 mod error;
@@ -15,6 +16,7 @@ pub mod ledger;
 mod output;
 pub mod payment;
 pub mod verdict;
+mod words;
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use firn_protocol::{
     reject::Reject,
 };
 
-use crate::{domain::files::read_document, error::Error};
+use crate::{domain::read_endorsed_authorities, error::Error};
 
 /// First Authorities, signed by a quorum of their own operators.
 ///
@@ -19,12 +19,27 @@ pub fn verify_authorities(endorsed: Endorsed) -> Result<Approved<Authorities>, E
     verified(endorsed).map_err(Error::unverified("the Authorities"))
 }
 
-/// The same from a file.
+/// The same from a file: their own, or a trust domain's description.
 ///
 /// # Errors
-/// [`Error::File`]; [`Error::BadFile`]; [`Error::Unverified`].
+/// As [`read_endorsed_authorities`]; [`Error::Unverified`].
 pub fn read_authorities(path: &Path) -> Result<Approved<Authorities>, Error> {
-    verify_authorities(read_document(path, Endorsed::LIMIT, "Authorities")?)
+    verify_authorities(read_endorsed_authorities(path)?)
+}
+
+/// What Authorities say, whoever has signed them so far: for those who are to sign, and nobody else.
+///
+/// # Errors
+/// What contradicts itself, as text.
+pub fn read_draft(endorsed: &Endorsed) -> Result<(Authorities, [u8; 32]), String> {
+    let read = endorsed.read::<Authorities>();
+    let (authorities, digest) =
+        read.map_err(|error| format!("the Authorities do not decode: {error}"))?;
+    if authorities.is_sound() {
+        Ok((authorities, digest))
+    } else {
+        Err(Reject::UnsoundDocument.meaning().to_owned())
+    }
 }
 
 fn verified(endorsed: Endorsed) -> Result<Approved<Authorities>, Reject> {

@@ -8,7 +8,7 @@ mod policy;
 mod request;
 
 pub use activation::{activation, key_documents};
-pub use authorities::{read_authorities, verify_authorities};
+pub use authorities::{read_authorities, read_draft, verify_authorities};
 pub use plan::{PlanTerms, plan};
 pub use policy::{RuleTerms, first_policy, rules};
 pub use request::{GrantTerms, grant, intent};

@@ -1,7 +1,7 @@
 //! A development CA: one root that issues X.509-SVIDs for one trust domain. It decides what a
 //! certificate says; any other CA that issues such certificates can take its place.
 
-use std::time::Duration;
+use std::{fs, path::Path, time::Duration};
 
 use firn_protocol::{
     ids::UnixMillis,
@@ -9,11 +9,17 @@ use firn_protocol::{
 };
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType, string::Ia5String,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SanType, string::Ia5String,
 };
+use rustls::pki_types::{CertificateDer, pem::PemObject};
 use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
+use super::{
+    der::{Elements, OBJECT_IDENTIFIER, SEQUENCE, SET, UTF8_STRING},
+    files::{make_folder, write_private, write_public},
+    request::{RequestedKey, common_name},
+};
 use crate::error::Error;
 
 /// How long the root is good.
@@ -23,6 +29,13 @@ pub const LEAF_VALIDITY: Duration = Duration::from_hours(30 * 24);
 /// How far back validity begins, for clocks that are a little behind.
 pub const BACKDATING: Duration = Duration::from_mins(5);
 
+const CERTIFICATE: &str = "certificate.pem";
+const KEY: &str = "key.pem";
+/// The subject of a root, before its trust domain: how a root is known again.
+const SUBJECT: &str = "Firn development CA of ";
+/// commonName (RFC 4519, section 2.3).
+const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
+
 /// The root of one trust domain.
 #[derive(Debug)]
 pub struct DevelopmentCa {
@@ -31,25 +44,13 @@ pub struct DevelopmentCa {
     domain: TrustDomain,
 }
 
-/// A certificate with its private key, which is wiped when dropped.
-pub struct Issued {
-    /// The certificate, PEM.
-    pub certificate_pem: String,
-    /// The private key, PKCS #8 in PEM.
-    pub key_pem: Zeroizing<String>,
-}
-
 impl DevelopmentCa {
     /// A fresh root, good from a little before `now`.
     ///
     /// # Errors
     /// [`Error::Issue`].
     pub fn new(domain: TrustDomain, now: UnixMillis) -> Result<Self, Error> {
-        let mut params = CertificateParams::default();
-        let name = format!("Firn development CA of {domain}");
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let mut params = root_params(&domain);
         (params.not_before, params.not_after) = validity(now, ROOT_VALIDITY)?;
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let certificate_pem = params.self_signed(&key)?.pem();
@@ -60,33 +61,82 @@ impl DevelopmentCa {
         })
     }
 
+    /// The root that [`DevelopmentCa::save`] wrote into `folder`.
+    ///
+    /// # Errors
+    /// [`Error::File`]; [`Error::BadFile`] for a root that is none of ours, or whose key is another's.
+    pub fn load(folder: &Path) -> Result<Self, Error> {
+        let (certificate, key) = (folder.join(CERTIFICATE), folder.join(KEY));
+        let certificate_pem =
+            fs::read_to_string(&certificate).map_err(Error::file("reading", &certificate))?;
+        let key_pem = fs::read_to_string(&key).map_err(Error::file("reading", &key))?;
+        let key_pem = Zeroizing::new(key_pem);
+        let no_root = || Error::BadFile {
+            path: certificate.clone(),
+            what: "the root of a development CA; have your own CA sign the request (tls.csr)",
+        };
+        let der =
+            CertificateDer::from_pem_slice(certificate_pem.as_bytes()).map_err(|_| no_root())?;
+        let anchor = webpki::anchor_from_trusted_cert(&der).map_err(|_| no_root())?;
+        let domain = trust_domain(&anchor.subject).ok_or_else(no_root)?;
+        let no_key = || Error::BadFile {
+            path: key.clone(),
+            what: "the private key of the root beside it",
+        };
+        let pair = KeyPair::from_pem(&key_pem).map_err(|_| no_key())?;
+        let own = pair.subject_public_key_info();
+        let own = Elements::of(&own, SEQUENCE).map_err(|_| no_key())?;
+        if own.rest() != anchor.subject_public_key_info.as_ref() {
+            return Err(no_key());
+        }
+        Ok(Self {
+            issuer: Issuer::new(root_params(&domain), pair),
+            certificate_pem,
+            domain,
+        })
+    }
+
+    /// Writes root and key into a new folder.
+    ///
+    /// # Errors
+    /// [`Error::File`]; [`Error::FileExists`].
+    pub fn save(&self, folder: &Path) -> Result<(), Error> {
+        make_folder(folder)?;
+        write_public(&folder.join(CERTIFICATE), self.certificate_pem.as_bytes())?;
+        let key = Zeroizing::new(self.issuer.key().serialize_pem());
+        write_private(&folder.join(KEY), key.as_bytes())
+    }
+
     /// The root certificate, PEM.
     #[must_use]
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// The root's private key, PKCS #8 in PEM.
+    /// The trust domain that it vouches for.
     #[must_use]
-    pub fn key_pem(&self) -> Zeroizing<String> {
-        Zeroizing::new(self.issuer.key().serialize_pem())
+    pub const fn trust_domain(&self) -> &TrustDomain {
+        &self.domain
     }
 
-    /// A certificate with a fresh key for a process of this domain: its name is the only URI, and
-    /// its use follows from its role.
+    /// A certificate, PEM, for a process of this domain that has asked for it: its name is the only
+    /// URI, and its use follows from its role.
     ///
     /// # Errors
     /// [`Error::Usage`] for another domain's name; [`Error::Issue`].
-    pub fn issue(&self, id: &SpiffeId, now: UnixMillis) -> Result<Issued, Error> {
+    pub fn issue(
+        &self,
+        id: &SpiffeId,
+        key: &RequestedKey,
+        now: UnixMillis,
+    ) -> Result<String, Error> {
         if *id.trust_domain() != self.domain {
             return Err(Error::Usage {
                 what: format!("{id} is not of the trust domain {}", self.domain),
             });
         }
         let mut params = CertificateParams::default();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, id.name().as_str());
+        params.distinguished_name = common_name(id);
         params.subject_alt_names = vec![SanType::URI(Ia5String::try_from(id.to_string())?)];
         params.is_ca = IsCa::ExplicitNoCa;
         params.use_authority_key_identifier_extension = true;
@@ -102,13 +152,35 @@ impl DevelopmentCa {
             }
         };
         (params.not_before, params.not_after) = validity(now, LEAF_VALIDITY)?;
-        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(Issued {
-            certificate_pem: certificate.pem(),
-            key_pem: Zeroizing::new(key.serialize_pem()),
-        })
+        Ok(params.signed_by(key, &self.issuer)?.pem())
     }
+}
+
+/// What every root of ours says, but for its time.
+fn root_params(domain: &TrustDomain) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params
+        .distinguished_name
+        .push(DnType::CommonName, format!("{SUBJECT}{domain}"));
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+/// The trust domain in a root's subject, which is rcgen's default name and one of ours.
+fn trust_domain(subject: &[u8]) -> Option<TrustDomain> {
+    let mut sets = Elements::within(subject);
+    let mut found = None;
+    while !sets.is_empty() {
+        let mut entry = Elements::of(sets.take(SET).ok()?.content, SEQUENCE).ok()?;
+        let kind = entry.take(OBJECT_IDENTIFIER).ok()?;
+        let value = entry.take(UTF8_STRING).ok()?;
+        if kind.content == COMMON_NAME {
+            let name = std::str::from_utf8(value.content).ok()?;
+            found = name.strip_prefix(SUBJECT)?.parse().ok();
+        }
+    }
+    found
 }
 
 fn validity(
@@ -133,8 +205,8 @@ mod tests {
     use firn_protocol::names::{Role, SpiffeId, TrustDomain};
     use firn_transport::{Dialer, Limits, Listener, TlsIdentity, Trust};
 
-    use super::DevelopmentCa;
-    use crate::clock::now;
+    use super::{DevelopmentCa, RequestedKey};
+    use crate::{clock::now, domain::request::FreshRequest, error::Error};
 
     fn id(role: Role) -> SpiffeId {
         let domain: TrustDomain = "test.firn".parse().unwrap();
@@ -142,9 +214,10 @@ mod tests {
     }
 
     fn issue(ca: &DevelopmentCa, role: Role) -> TlsIdentity {
-        let issued = ca.issue(&id(role), now()).unwrap();
-        let (chain, key) = (issued.certificate_pem, issued.key_pem);
-        TlsIdentity::from_pem(chain.as_bytes(), key.as_bytes()).unwrap()
+        let request = FreshRequest::make(&id(role)).unwrap();
+        let key = RequestedKey::verify(&request.der, &id(role)).unwrap();
+        let chain = ca.issue(&id(role), &key, now()).unwrap();
+        TlsIdentity::from_pem(chain.as_bytes(), request.key_pem.as_bytes()).unwrap()
     }
 
     #[test]
@@ -158,12 +231,21 @@ mod tests {
     #[test]
     fn refuses_to_vouch_for_another_domain() {
         let ca = DevelopmentCa::new("other.firn".parse().unwrap(), now()).unwrap();
-        assert!(ca.issue(&id(Role::Participant), now()).is_err());
+        let request = FreshRequest::make(&id(Role::Participant)).unwrap();
+        let key = RequestedKey::verify(&request.der, &id(Role::Participant)).unwrap();
+        let refused = ca.issue(&id(Role::Participant), &key, now());
+        assert!(matches!(refused, Err(Error::Usage { .. })));
     }
 
     #[tokio::test]
     async fn every_dialling_role_is_welcomed_by_a_coordinator_of_the_same_domain() {
-        let ca = DevelopmentCa::new("test.firn".parse().unwrap(), now()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca");
+        let made = DevelopmentCa::new("test.firn".parse().unwrap(), now()).unwrap();
+        made.save(&path).unwrap();
+        // As `admit` finds it later.
+        let ca = DevelopmentCa::load(&path).unwrap();
+        assert_eq!(ca.trust_domain(), made.trust_domain());
         let trust = || {
             let domain = "test.firn".parse().unwrap();
             Arc::new(Trust::from_pem(domain, ca.certificate_pem().as_bytes()).unwrap())
@@ -186,5 +268,30 @@ mod tests {
             accepted.unwrap();
             dialled.unwrap();
         }
+    }
+
+    #[test]
+    fn refuses_the_key_of_another_root_and_roots_that_it_did_not_make() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b"] {
+            let ca = DevelopmentCa::new("test.firn".parse().unwrap(), now()).unwrap();
+            ca.save(&folder.path().join(name)).unwrap();
+        }
+        let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+        std::fs::copy(b.join("key.pem"), a.join("key.pem")).unwrap();
+        assert!(matches!(
+            DevelopmentCa::load(&a),
+            Err(Error::BadFile { .. })
+        ));
+        let mut params = rcgen::CertificateParams::default();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let foreign = params.self_signed(&key).unwrap().pem();
+        std::fs::write(b.join("certificate.pem"), foreign).unwrap();
+        std::fs::write(b.join("key.pem"), key.serialize_pem()).unwrap();
+        assert!(matches!(
+            DevelopmentCa::load(&b),
+            Err(Error::BadFile { .. })
+        ));
     }
 }

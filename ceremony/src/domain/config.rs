@@ -1,22 +1,27 @@
-//! The configurations of the processes of a domain, in the words that each of them reads. It decides
-//! nothing beyond them; a process judges its own configuration.
+//! The configurations of the processes and people of a domain, in the words that each of them reads. It
+//! decides nothing beyond them; each judges its own configuration.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use firn_client::{Address, Coordinator};
+use firn_protocol::{
+    ids::AuthoritiesDigest,
+    names::{Role, SpiffeId},
+};
 use serde::Serialize;
 
 use super::{
+    description::to_toml,
     folders::{
         ADDRESS, ANCHOR, AUTHORITIES, CERTIFICATE, DATA, IDENTITY, ROOTS, TLS_KEY, VAULT_KEY,
     },
-    people::{Domain, Party},
 };
 use crate::error::Error;
 
 #[derive(Serialize)]
 struct CoordinatorConfig {
     listen: SocketAddr,
-    address_file: &'static str,
+    address_file: Option<&'static str>,
     identity_key: &'static str,
     authorities: &'static str,
     authorities_digest: String,
@@ -24,8 +29,8 @@ struct CoordinatorConfig {
 }
 
 #[derive(Serialize)]
-struct ParticipantConfig {
-    name: String,
+struct ParticipantConfig<'a> {
+    name: &'a SpiffeId,
     data_dir: &'static str,
     anchor_dir: &'static str,
     identity_key: &'static str,
@@ -34,7 +39,17 @@ struct ParticipantConfig {
     log: &'static str,
     tls: Tls,
     vault: Vault,
-    coordinators: Vec<Peer>,
+    coordinators: &'a [Coordinator],
+}
+
+#[derive(Serialize)]
+struct Profile<'a> {
+    name: &'a SpiffeId,
+    identity_key: &'static str,
+    authorities: &'static str,
+    authorities_digest: String,
+    tls: Tls,
+    coordinators: &'a [Coordinator],
 }
 
 #[derive(Serialize)]
@@ -56,58 +71,108 @@ struct Vault {
     file: &'static str,
 }
 
-#[derive(Serialize)]
-struct Peer {
-    name: String,
-    address: String,
+/// Where a coordinator listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Listening {
+    /// At the address that the domain knows it by.
+    At(Address),
+    /// At any free port of this machine, which it writes into a file.
+    Anywhere,
 }
 
-/// The configuration of a domain's coordinator: loopback, any free port.
+/// The configuration of a process or person, by its role.
 ///
 /// # Errors
-/// Never for what a domain is made of.
-pub fn coordinator_config(domain: &Domain) -> Result<String, Error> {
-    write(&CoordinatorConfig {
-        listen: ([127, 0, 0, 1], 0).into(),
-        address_file: ADDRESS,
+/// [`Error::Usage`] for a coordinator that the domain knows no address of.
+pub(super) fn configuration(
+    id: &SpiffeId,
+    authorities: AuthoritiesDigest,
+    coordinators: &[Coordinator],
+) -> Result<String, Error> {
+    match id.role() {
+        Role::Participant => participant(id, authorities, coordinators),
+        Role::Requester | Role::Operator => to_toml(&Profile {
+            name: id,
+            identity_key: IDENTITY,
+            authorities: AUTHORITIES,
+            authorities_digest: authorities.to_string(),
+            tls: TLS,
+            coordinators: coordinators,
+        }),
+        Role::Coordinator => {
+            let own = coordinators
+                .iter()
+                .find(|coordinator| coordinator.name == *id);
+            let own = own.ok_or_else(|| Error::Usage {
+                what: format!("the domain knows no address of {id}"),
+            })?;
+            coordinator(authorities, &Listening::At(own.address.clone()))
+        }
+    }
+}
+
+/// A coordinator's configuration.
+pub(super) fn coordinator(
+    authorities: AuthoritiesDigest,
+    listening: &Listening,
+) -> Result<String, Error> {
+    let (listen, address_file) = match listening {
+        Listening::At(address) => (to_listen(address), None),
+        Listening::Anywhere => (([127, 0, 0, 1], 0).into(), Some(ADDRESS)),
+    };
+    to_toml(&CoordinatorConfig {
+        listen,
+        address_file,
         identity_key: IDENTITY,
         authorities: AUTHORITIES,
-        authorities_digest: domain.authorities_digest().to_string(),
+        authorities_digest: authorities.to_string(),
         tls: TLS,
     })
 }
 
-/// The configuration of one member, which dials the coordinator at `address`.
-///
-/// # Errors
-/// Never for what a domain is made of.
-pub fn participant_config(
-    domain: &Domain,
-    member: &Party,
-    address: SocketAddr,
+fn participant(
+    id: &SpiffeId,
+    authorities: AuthoritiesDigest,
+    coordinators: &[Coordinator],
 ) -> Result<String, Error> {
-    write(&ParticipantConfig {
-        name: member.id.to_string(),
+    to_toml(&ParticipantConfig {
+        name: id,
         data_dir: DATA,
         anchor_dir: ANCHOR,
         identity_key: IDENTITY,
         authorities: AUTHORITIES,
-        authorities_digest: domain.authorities_digest().to_string(),
-        log: "human",
+        authorities_digest: authorities.to_string(),
+        log: "auto",
         tls: TLS,
         vault: Vault {
             unlock: "key-file",
             file: VAULT_KEY,
         },
-        coordinators: vec![Peer {
-            name: domain.coordinator().id.to_string(),
-            address: address.to_string(),
-        }],
+        coordinators: coordinators,
     })
 }
 
-fn write<T: Serialize>(config: &T) -> Result<String, Error> {
-    toml::to_string(config).map_err(|error| Error::Usage {
-        what: format!("the configuration cannot be written: {error}"),
-    })
+/// Where a process that is reached at an address listens: the address itself where it is one of a
+/// machine, every address of the machine where it is a name.
+fn to_listen(address: &Address) -> SocketAddr {
+    let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let host = address.host().parse().unwrap_or(everywhere);
+    SocketAddr::new(host, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::to_listen;
+
+    #[test]
+    fn a_coordinator_with_a_name_listens_everywhere() {
+        for (address, listens) in [
+            ("127.0.0.1:7600", "127.0.0.1:7600"),
+            ("[::1]:7600", "[::1]:7600"),
+            ("relay.custody.example:7600", "0.0.0.0:7600"),
+        ] {
+            let address = address.parse().unwrap();
+            assert_eq!(to_listen(&address).to_string(), listens);
+        }
+    }
 }

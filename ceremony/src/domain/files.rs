@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
-    io::{ErrorKind, Write},
+    io::{self, ErrorKind, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::Path,
 };
@@ -68,6 +68,43 @@ pub fn write_public(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_new(path, bytes, 0o644)
 }
 
+/// Puts other bytes into a file that holds no secret, all at once: whoever reads it sees the bytes from
+/// before or these.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn replace_public(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(name);
+    write_public(&beside, bytes)?;
+    fs::rename(&beside, path).map_err(|source| {
+        // The error is what counts; a file that is left over does no harm.
+        let _ = fs::remove_file(&beside);
+        Error::file("replacing", path)(source)
+    })
+}
+
+/// Reads a file of at most `limit` bytes, whatever it says about its size.
+///
+/// # Errors
+/// [`Error::File`]; [`Error::BadFile`] where it is larger.
+pub fn read_bounded(path: &Path, limit: usize, what: &'static str) -> Result<Vec<u8>, Error> {
+    let file = fs::File::open(path).map_err(Error::file("reading", path))?;
+    let mut bytes = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(most)
+        .read_to_end(&mut bytes)
+        .map_err(Error::file("reading", path))?;
+    if bytes.len() > limit {
+        return Err(Error::BadFile {
+            path: path.to_owned(),
+            what,
+        });
+    }
+    Ok(bytes)
+}
+
 /// Writes a new file that holds a value in its one encoding.
 ///
 /// # Errors
@@ -85,7 +122,7 @@ pub fn read_document<T: Serialize + DeserializeOwned>(
     limit: usize,
     what: &'static str,
 ) -> Result<T, Error> {
-    let bytes = fs::read(path).map_err(Error::file("reading", path))?;
+    let bytes = read_bounded(path, limit, what)?;
     codec::decode(&bytes, limit).map_err(|_| Error::BadFile {
         path: path.to_owned(),
         what,
@@ -124,8 +161,21 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
         .create_new(true)
         .mode(mode)
         .open(path)
-        .and_then(|mut file| file.write_all(bytes))
-        .map_err(Error::file("writing", path))
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .map_err(|source| not_written(path, source))
+}
+
+fn not_written(path: &Path, source: io::Error) -> Error {
+    if source.kind() == ErrorKind::AlreadyExists {
+        Error::FileExists {
+            path: path.to_owned(),
+        }
+    } else {
+        Error::file("writing", path)(source)
+    }
 }
 
 #[cfg(test)]

@@ -2,16 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use firn_protocol::names::SpiffeId;
-
-use super::{
-    ca::Issued,
-    files::{make_folder, write_private, write_public},
-};
-use crate::error::Error;
+use firn_protocol::names::Role;
 
 // Configurations name their files relative to their own folder, so that the folder can be moved.
-const CONFIG: &str = "config.toml";
 pub(super) const CERTIFICATE: &str = "tls/certificate.pem";
 pub(super) const TLS_KEY: &str = "tls/key.pem";
 pub(super) const ROOTS: &str = "tls/roots.pem";
@@ -23,114 +16,124 @@ pub(super) const ANCHOR: &str = "anchor";
 pub(super) const ADDRESS: &str = "address";
 const LOG: &str = "log.txt";
 const PLAN: &str = "plan.cbor";
+const REQUEST: &str = "tls.csr";
+const ENROLLMENT: &str = "enrollment.cbor";
 
-/// A folder that holds everything one process needs.
+/// A folder that holds everything one process or person needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProcessFolder(PathBuf);
+pub struct ProcessFolder {
+    path: PathBuf,
+    role: Role,
+}
 
 impl ProcessFolder {
-    /// The folder at `path`.
+    /// The folder at `path`, of a process or person of this role.
     #[must_use]
-    pub const fn at(path: PathBuf) -> Self {
-        Self(path)
-    }
-
-    /// Makes the folder of the process `id` within `parent`.
-    ///
-    /// # Errors
-    /// [`Error::File`].
-    pub fn make(parent: &Path, id: &SpiffeId) -> Result<Self, Error> {
-        let folder = Self(parent.join(id.name().as_str()));
-        make_folder(&folder.0)?;
-        make_folder(&folder.0.join("tls"))?;
-        Ok(folder)
-    }
-
-    /// Puts a certificate, its key and the root that the peers' certificates are under into it.
-    ///
-    /// # Errors
-    /// [`Error::File`].
-    pub fn install_tls(&self, issued: &Issued, roots_pem: &str) -> Result<(), Error> {
-        write_public(&self.certificate(), issued.certificate_pem.as_bytes())?;
-        write_private(&self.tls_key(), issued.key_pem.as_bytes())?;
-        write_public(&self.roots(), roots_pem.as_bytes())
+    pub const fn at(path: PathBuf, role: Role) -> Self {
+        Self { path, role }
     }
 
     /// The folder itself.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
-    /// The process's configuration.
+    /// The folder of what TLS needs.
+    #[must_use]
+    pub fn tls(&self) -> PathBuf {
+        self.path.join("tls")
+    }
+
+    /// What is given to the operators: name, keys and certificate request, signed.
+    #[must_use]
+    pub fn enrollment(&self) -> PathBuf {
+        self.path.join(ENROLLMENT)
+    }
+
+    /// The certificate request, for any CA.
+    #[must_use]
+    pub fn request(&self) -> PathBuf {
+        self.path.join(REQUEST)
+    }
+
+    /// The configuration: `participant.toml`, `coordinator.toml`, or a person's `firn.toml`.
     #[must_use]
     pub fn config(&self) -> PathBuf {
-        self.0.join(CONFIG)
+        self.path.join(config_name(self.role))
     }
 
     /// Its certificate.
     #[must_use]
     pub fn certificate(&self) -> PathBuf {
-        self.0.join(CERTIFICATE)
+        self.path.join(CERTIFICATE)
     }
 
     /// Its certificate's key.
     #[must_use]
     pub fn tls_key(&self) -> PathBuf {
-        self.0.join(TLS_KEY)
+        self.path.join(TLS_KEY)
     }
 
     /// The root of the peers' certificates.
     #[must_use]
     pub fn roots(&self) -> PathBuf {
-        self.0.join(ROOTS)
+        self.path.join(ROOTS)
     }
 
     /// The Ed25519 key that it speaks with.
     #[must_use]
     pub fn identity(&self) -> PathBuf {
-        self.0.join(IDENTITY)
+        self.path.join(IDENTITY)
     }
 
     /// The Authorities that it stands on.
     #[must_use]
     pub fn authorities(&self) -> PathBuf {
-        self.0.join(AUTHORITIES)
+        self.path.join(AUTHORITIES)
     }
 
     /// What opens a participant's vault.
     #[must_use]
     pub fn vault_key(&self) -> PathBuf {
-        self.0.join(VAULT_KEY)
+        self.path.join(VAULT_KEY)
     }
 
     /// A participant's shares and ledger.
     #[must_use]
     pub fn data(&self) -> PathBuf {
-        self.0.join(DATA)
+        self.path.join(DATA)
     }
 
     /// A participant's anchor; in service on another disk.
     #[must_use]
     pub fn anchor(&self) -> PathBuf {
-        self.0.join(ANCHOR)
+        self.path.join(ANCHOR)
     }
 
     /// Where a coordinator writes the address that it listens at.
     #[must_use]
     pub fn address(&self) -> PathBuf {
-        self.0.join(ADDRESS)
+        self.path.join(ADDRESS)
     }
 
     /// What the process writes for people.
     #[must_use]
     pub fn log(&self) -> PathBuf {
-        self.0.join(LOG)
+        self.path.join(LOG)
     }
 
     /// A plan that is to be accepted here.
     #[must_use]
     pub fn plan(&self) -> PathBuf {
-        self.0.join(PLAN)
+        self.path.join(PLAN)
+    }
+}
+
+const fn config_name(role: Role) -> &'static str {
+    match role {
+        Role::Participant => "participant.toml",
+        Role::Coordinator => "coordinator.toml",
+        Role::Requester | Role::Operator => "firn.toml",
     }
 }

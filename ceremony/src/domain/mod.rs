@@ -1,15 +1,23 @@
-//! A trust domain on disk, for development: CA, authorities, and a folder for each process that holds
-//! all that it needs and nothing of another's. It decides who is who; every piece can be replaced by
-//! the operator's own CA and keys.
+//! A trust domain: its founding, what is carried to each machine, and what each machine makes for itself.
+//! It decides who is who and in which folder; every piece can be replaced by the operator's own CA and
+//! keys.
 
 mod ca;
 mod config;
+mod der;
+mod description;
+mod enrolling;
 pub mod files;
 mod folders;
-mod maker;
+mod founding;
 mod people;
+mod request;
 
-pub use ca::{BACKDATING, DevelopmentCa, Issued, LEAF_VALIDITY, ROOT_VALIDITY};
-pub use config::{coordinator_config, participant_config};
+pub use ca::{BACKDATING, DevelopmentCa, LEAF_VALIDITY, ROOT_VALIDITY};
+pub use description::{Description, Draft, read_endorsed_authorities};
+pub(crate) use description::{is_description, read_toml, twin};
+pub use enrolling::{Enrolled, EnrolledFolder};
 pub use folders::ProcessFolder;
+pub use founding::{AUTHORITIES, CA, DESCRIPTION, Founded, Founding, Seat};
 pub use people::{Domain, DomainTerms, Party};
+pub use request::{BadRequest, RequestedKey};

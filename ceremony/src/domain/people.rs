@@ -1,11 +1,13 @@
-//! Everybody in a domain, made at once: keys, certificates, Authorities, folders. It decides who may
-//! sign what, and keeps no private key in memory: whoever signs reads its own file.
+//! Everybody in a domain on one machine, members too: what a demonstration and the tests stand on. It
+//! founds the domain as `firn init` does and enrolls the members as `firn enroll` does, and keeps no
+//! private key in memory: whoever signs reads its own file.
 
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
 };
 
+use firn_client::{Address, Coordinator};
 use firn_protocol::{
     documents::{Authorities, RosterEntry},
     envelope::Approved,
@@ -15,14 +17,12 @@ use firn_protocol::{
 };
 
 use super::{
-    config::{coordinator_config, participant_config},
-    files::{
-        claim_empty_folder, make_folder, read_identity, write_document, write_private, write_public,
-    },
+    config::{Listening, configuration, coordinator},
+    files::{read_identity, write_document, write_public},
     folders::ProcessFolder,
-    maker::{GRANT_KEY, Maker, POLICY_KEY, too_many},
+    founding::{AUTHORITIES, Founding, GRANT_KEY, POLICY_KEY, Seat, approved, too_many},
 };
-use crate::{clock::random, error::Error};
+use crate::error::Error;
 
 /// Who is to be in a new domain.
 #[derive(Debug, Clone)]
@@ -85,26 +85,53 @@ impl Domain {
     /// # Errors
     /// [`Error::FolderNotEmpty`]; names that are none; whatever keeps files from being written.
     pub fn create(path: &Path, terms: &DomainTerms<'_>, now: UnixMillis) -> Result<Self, Error> {
-        claim_empty_folder(path)?;
-        let path = path.canonicalize().map_err(Error::file("finding", path))?;
-        let maker = Maker::new(&path, terms.trust_domain.clone(), now)?;
-        let operators = maker.all(Role::Operator, terms.operators)?;
-        let requester = maker.one(Role::Requester, terms.requester)?;
-        let coordinator = maker.one(Role::Coordinator, terms.coordinator)?;
-        let names: Vec<String> = (1..=terms.members).map(|n| format!("member-{n}")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let members = maker.all(Role::Participant, &names)?;
-        let authorities = maker.authorities(terms, &operators, &requester, &coordinator)?;
-        let domain = Self {
-            path,
-            authorities,
-            operators,
-            requester,
-            coordinator,
-            members,
+        let seat = |name: &str| Ok(Seat::Made(name.parse()?));
+        let founding = Founding {
+            trust_domain: terms.trust_domain.clone(),
+            operators: terms
+                .operators
+                .iter()
+                .copied()
+                .map(seat)
+                .collect::<Result<_, Error>>()?,
+            operators_needed: terms.operators_needed,
+            requesters: vec![seat(terms.requester)?],
+            coordinators: vec![seat(terms.coordinator)?],
+            grant_authority: None,
+            policy_authority: None,
+            roots_pem: None,
         };
-        domain.install_authorities()?;
-        Ok(domain)
+        let founded = founding.carry_out(path, now)?;
+        let mut members = Vec::new();
+        for number in 1..=terms.members {
+            members.push(founded.member(&format!("member-{number}"), now)?);
+        }
+        let authorities = approved(founded.endorsed())?;
+        for folder in founded.made().iter().chain(&members) {
+            let files = folder.folder();
+            write_public(&files.roots(), founded.roots_pem().as_bytes())?;
+            write_document(&files.authorities(), founded.endorsed())?;
+            founded.certify(folder, now)?;
+        }
+        let parties = |role| {
+            let made = founded.made().iter().map(|folder| founded.party(folder));
+            made.filter(|party| party.id.role() == role)
+                .collect::<Vec<_>>()
+        };
+        let one = |role| {
+            let nobody = || Error::Usage {
+                what: format!("there is no {role}"),
+            };
+            parties(role).into_iter().next().ok_or_else(nobody)
+        };
+        Ok(Self {
+            path: founded.path().to_owned(),
+            authorities,
+            operators: parties(Role::Operator),
+            requester: one(Role::Requester)?,
+            coordinator: one(Role::Coordinator)?,
+            members: members.iter().map(|folder| founded.party(folder)).collect(),
+        })
     }
 
     /// The domain's folder.
@@ -128,7 +155,7 @@ impl Domain {
     /// The file that anybody verifies evidence with.
     #[must_use]
     pub fn authorities_file(&self) -> PathBuf {
-        self.path.join("authorities.cbor")
+        self.path.join(AUTHORITIES)
     }
 
     /// Who run ceremonies.
@@ -196,36 +223,28 @@ impl Domain {
         read_identity(&self.path.join(POLICY_KEY))
     }
 
-    /// Writes the coordinator's configuration.
+    /// Writes the coordinator's configuration: any free port of this machine.
     ///
     /// # Errors
     /// [`Error::File`].
     pub fn configure_coordinator(&self) -> Result<(), Error> {
-        let text = coordinator_config(self)?;
+        let text = coordinator(self.authorities_digest(), &Listening::Anywhere)?;
         write_public(&self.coordinator.folder.config(), text.as_bytes())
     }
 
-    /// Writes every member's configuration, once the coordinator's address is known.
+    /// Writes everybody else's configuration, once the coordinator's address is known.
     ///
     /// # Errors
     /// [`Error::File`].
     pub fn configure_members(&self, coordinator: SocketAddr) -> Result<(), Error> {
-        for member in &self.members {
-            let text = participant_config(self, member, coordinator)?;
-            write_public(&member.folder.config(), text.as_bytes())?;
-            write_private(&member.folder.vault_key(), &*random::<32>()?)?;
-            make_folder(&member.folder.data())?;
-            make_folder(&member.folder.anchor())?;
-        }
-        Ok(())
-    }
-
-    fn install_authorities(&self) -> Result<(), Error> {
-        let endorsed = self.authorities.endorsed();
-        write_document(&self.authorities_file(), endorsed)?;
-        let own = [&self.requester, &self.coordinator];
-        for party in own.into_iter().chain(&self.operators).chain(&self.members) {
-            write_document(&party.folder.authorities(), endorsed)?;
+        let coordinators = [Coordinator {
+            name: self.coordinator.id.clone(),
+            address: Address::from(coordinator),
+        }];
+        let people = self.operators.iter().chain([&self.requester]);
+        for party in self.members.iter().chain(people) {
+            let text = configuration(&party.id, self.authorities_digest(), &coordinators)?;
+            write_public(&party.folder.config(), text.as_bytes())?;
         }
         Ok(())
     }
@@ -297,6 +316,8 @@ mod tests {
             Domain::create(&path, &more, now()),
             Err(Error::Usage { .. })
         ));
+        assert!(!path.exists(), "nothing is made before all is judged");
+        Domain::create(&path, &terms(2), now()).unwrap();
         assert!(matches!(
             Domain::create(&path, &terms(2), now()),
             Err(Error::FolderNotEmpty { .. })
