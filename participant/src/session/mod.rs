@@ -9,17 +9,21 @@
 
 pub mod dkg;
 mod gate;
+mod outcome;
 mod random;
 mod sign;
 mod speaker;
+mod status;
 
 pub use gate::{
     GrantTime, Judged, JudgedProof, JudgedRequest, KeyInUse, ReceiptTerms, RefusedOpening,
     ShownEpoch, judge_proof, judge_request,
 };
+pub use outcome::{AskedOutcome, FoundOutcome};
 pub use random::HedgedRng;
 pub use sign::{AwaitFinal, AwaitPackage, Finished, Releasing};
 pub use speaker::{Peers, Speaker, witness};
+pub use status::{LedgerStatus, OwnState, judge_status_query};
 
 use firn_protocol::{ids::Identifier, reject::Reject};
 

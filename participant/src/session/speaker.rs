@@ -96,7 +96,12 @@ impl Speaker {
         })
     }
 
-    fn checkpoint_at(&self, head: Head, now: UnixMillis) -> Result<SignedCheckpoint, Reject> {
+    /// The same for a head that a look at the durable ledger gave.
+    pub(super) fn checkpoint_at(
+        &self,
+        head: Head,
+        now: UnixMillis,
+    ) -> Result<SignedCheckpoint, Reject> {
         self.sign(&Checkpoint {
             size: head.size,
             root: head.root,

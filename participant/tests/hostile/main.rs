@@ -18,6 +18,7 @@ mod epoch;
 mod forbidden;
 mod member;
 mod opening;
+mod outcome;
 mod package;
 mod people;
 mod release;

@@ -13,8 +13,8 @@ use firn_ledger::{
 use firn_participant::{
     rules::ParticipantRules,
     session::{
-        AwaitFinal, AwaitPackage, KeyInUse, Peers, ReceiptTerms, RefusedOpening, Refusing,
-        ShownEpoch, Speaker,
+        AskedOutcome, AwaitFinal, AwaitPackage, KeyInUse, Peers, ReceiptTerms, RefusedOpening,
+        Refusing, ShownEpoch, Speaker,
         dkg::{
             AwaitCertificates, AwaitDelivery, AwaitRound1Set, DeliveryError, Opened, OwnSoftware,
             certify_command,
@@ -30,7 +30,7 @@ use firn_protocol::{
     ids::{BuildDigest, Identifier, MessageDigest, Nonce, PlanDigest, SessionId, UnixMillis},
     messages::{
         CertificateSet, Commitments, Delivery, DkgOpen, DkgRound1Set, DkgRound2, Final,
-        KeyDocuments, Package, ShareList, SignOpen, message_digest,
+        KeyDocuments, OutcomeQuery, OutcomeStatement, Package, ShareList, SignOpen, message_digest,
     },
     reject::Reject,
     sharing::{ActiveSharing, CertifiedSharing},
@@ -190,6 +190,23 @@ impl Member {
             commitments,
             terms: request.terms,
         })))
+    }
+
+    /// What became of a request.
+    pub fn ask(
+        &self,
+        domain: &Domain,
+        query: &Envelope<OutcomeQuery>,
+    ) -> Result<OutcomeStatement, Reject> {
+        let in_use = self.in_use.as_ref().map(|(key, _)| key);
+        let place = |key_id| match in_use {
+            Some(key) if key.sharing.certified().key_id() == key_id => Ok(key.member),
+            _ => Err(Reject::KeyUnknown),
+        };
+        let asked = AskedOutcome::judge(query, place, &domain.authorities)?;
+        let found = asked.look(&self.ledger.view())?;
+        let said = asked.answer(found, &self.speaker, domain.now)?;
+        Ok((*said.verify(&self.speaker.identity()).unwrap()).clone())
     }
 
     /// What a valid grant shows is on disk before anybody is told no.

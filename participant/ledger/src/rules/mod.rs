@@ -9,7 +9,9 @@ mod admit;
 mod apply;
 mod body;
 mod command;
+mod outcome;
 mod state;
+mod summary;
 
 pub use admit::{Refused, admit};
 pub use apply::{Unlawful, apply, check};

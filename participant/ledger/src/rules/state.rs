@@ -379,7 +379,7 @@ impl View<'_> {
         Ok(found)
     }
 
-    fn each(
+    pub(super) fn each(
         &self,
         kind: u8,
         mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Malformed>,

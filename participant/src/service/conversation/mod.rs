@@ -3,6 +3,7 @@
 
 mod dkg;
 mod documents;
+mod questions;
 mod sign;
 
 use std::sync::Arc;
@@ -85,8 +86,8 @@ impl<H: Host, S: Stream> Conversation<H, S> {
             ToMember::DkgOpen(open) => self.make_key(open).await,
             ToMember::Deliver(deliver) => self.activate(deliver).await,
             ToMember::KeyQuery(query) => self.answer_key_query(query).await,
-            ToMember::OutcomeQuery(_)
-            | ToMember::StatusQuery(_)
+            ToMember::OutcomeQuery(query) => self.answer_outcome_query(query).await,
+            ToMember::StatusQuery(_)
             | ToMember::Package(_)
             | ToMember::Final(_)
             | ToMember::DkgRound1Set(_)

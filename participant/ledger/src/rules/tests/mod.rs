@@ -1,6 +1,7 @@
 //! The rules over a table in memory: what is admitted is applied, as the store does it.
 
 mod ceremonies;
+mod outcome;
 mod requests;
 
 use firn_protocol::{
@@ -77,19 +78,43 @@ impl Ledger {
 
     fn active() -> Self {
         let mut ledger = Self::begun();
+        ledger.activate(KEY);
         ledger
-            .ask(Command::AcceptPlan(PlanAccepted { plan: PLAN }))
+    }
+
+    /// Makes a key and uses it; its plan and attempt are told apart by its id.
+    fn activate(&mut self, key_id: KeyId) {
+        let plan = PlanDigest::from_bytes(*key_id.as_bytes());
+        let attempt = match key_id {
+            KEY => ATTEMPT,
+            _ => SessionId::from_bytes(*key_id.as_bytes()),
+        };
+        self.ask(Command::AcceptPlan(PlanAccepted { plan }))
             .unwrap();
         let opened = AttemptOpened {
-            attempt: ATTEMPT,
-            plan: PLAN,
+            attempt,
+            plan,
             coordinator: coordinator(),
         };
-        ledger.ask(Command::OpenAttempt(opened)).unwrap();
-        ledger.ask(Command::Pend(pending())).unwrap();
-        ledger.ask(Command::Certify(certified())).unwrap();
-        ledger.ask(Command::Activate(activated())).unwrap();
-        ledger
+        self.ask(Command::OpenAttempt(opened)).unwrap();
+        let pending = SharePending {
+            key_id,
+            plan,
+            attempt,
+            ..pending()
+        };
+        self.ask(Command::Pend(pending)).unwrap();
+        let certified = ShareCertified {
+            key_id,
+            attempt,
+            ..certified()
+        };
+        self.ask(Command::Certify(certified)).unwrap();
+        let activated = ShareActivated {
+            key_id,
+            ..activated()
+        };
+        self.ask(Command::Activate(activated)).unwrap();
     }
 
     fn start(&mut self) {
