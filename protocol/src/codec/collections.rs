@@ -111,6 +111,16 @@ impl<const MAX: usize> Text<MAX> {
         (text.len() <= MAX && !text.chars().any(char::is_control)).then(|| Self(text.to_owned()))
     }
 
+    /// As much of the text as fits, with a space for each control character: for messages to people,
+    /// which are better cut than lost.
+    #[must_use]
+    pub fn clipped(text: &str) -> Self {
+        let end = text.floor_char_boundary(MAX);
+        let kept = text.get(..end).unwrap_or_default();
+        // A control character has at least the one byte that takes its place.
+        Self(kept.replace(char::is_control, " "))
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {

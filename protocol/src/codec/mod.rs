@@ -168,4 +168,18 @@ mod tests {
         assert_eq!(form::check(&nested(16)), Ok(()));
         assert_eq!(form::check(&nested(17)), Err(Malformed::TooDeep));
     }
+
+    #[test]
+    fn clips_a_text_at_a_character_and_shows_no_control_character() {
+        for (text, clipped) in [
+            ("", ""),
+            ("abcd", "abcd"),
+            ("abcde", "abcd"),
+            ("abc\u{e4}", "abc"),
+            ("a\n\u{85}b", "a  "),
+        ] {
+            assert_eq!(Text::<4>::clipped(text).as_str(), clipped);
+            assert!(Text::<4>::new(clipped).is_some(), "{text:?}");
+        }
+    }
 }
