@@ -188,6 +188,15 @@ fn the_schema_has_the_bounds_of_the_decoder() {
         ("approvals", list(limits::MAX_APPROVALS, blob(1)), {
             list(limits::MAX_APPROVALS + 1, blob(1))
         }),
+        ("csr", blob(limits::MAX_CSR), blob(limits::MAX_CSR + 1)),
+        (
+            "sentence",
+            text(limits::MAX_REASON),
+            text(limits::MAX_REASON + 1),
+        ),
+        ("progress", number(4), number(5)),
+        ("stage", number(3), number(4)),
+        ("stage", number(1), number(0)),
         ("news", news(limits::MAX_NEWS), news(limits::MAX_NEWS + 1)),
     ] {
         assert_eq!(validates(&context, rule, &bytes(&within)), Ok(()), "{rule}");
@@ -217,6 +226,8 @@ fn every_rule_is_used() {
         "to-requests",
         "from-requests",
         "to-ceremony",
+        "to-daemon",
+        "from-daemon",
     ];
     let words: Vec<&str> = SCHEMA
         .lines()

@@ -2,7 +2,7 @@
 //! rewriting that CBOR offers at each item. Nothing is accepted, nothing panics, and where the code
 //! follows from the change it is that code.
 //!
-//! A few messages carry the coordinator's word alone (see `Carried::OnItsWord`). Other words there
+//! A few messages carry the word of the other end alone (see `Carried::OnItsWord`). Other words there
 //! are another message; what must hold is that no other bytes stand for the same message.
 
 #![allow(
@@ -23,7 +23,7 @@ use std::{
 
 use firn_protocol::{
     codec,
-    messages::{FromCeremony, FromRequests},
+    messages::{FromCeremony, FromDaemon, FromRequests, ToDaemon},
     reject::{Class, Reject},
 };
 use firn_tests::{
@@ -46,7 +46,7 @@ fn verdict(sample: &Sample, bytes: &[u8], how: &str) -> Result<(), Reject> {
         .unwrap_or_else(|_| panic!("{}: {how}: panics on {}", sample.name, hex::encode(bytes)))
 }
 
-/// A refusal, or another message on the coordinator's word.
+/// A refusal, or another message on the other end's word.
 fn refused(sample: &Sample, bytes: &[u8], how: &str) -> Option<Reject> {
     match verdict(sample, bytes, how) {
         Err(code) => Some(code),
@@ -57,6 +57,12 @@ fn refused(sample: &Sample, bytes: &[u8], how: &str) -> Option<Reject> {
                 }
                 (Kind::Message("FromCeremony", _), Carried::OnItsWord) => {
                     decode::<FromCeremony>(bytes) != decode::<FromCeremony>(&sample.bytes)
+                }
+                (Kind::Message("ToDaemon", _), Carried::OnItsWord) => {
+                    decode::<ToDaemon>(bytes) != decode::<ToDaemon>(&sample.bytes)
+                }
+                (Kind::Message("FromDaemon", _), Carried::OnItsWord) => {
+                    decode::<FromDaemon>(bytes) != decode::<FromDaemon>(&sample.bytes)
                 }
                 _ => false,
             };
@@ -279,6 +285,13 @@ fn refuses_every_change_between_operator_and_coordinator() {
     refuses_every_change(|sample| {
         matches!(sample.kind, Kind::Message("ToCeremony", _))
             || matches!(sample.kind, Kind::Message("FromCeremony", number) if number != 2)
+    });
+}
+
+#[test]
+fn refuses_every_change_on_the_socket_of_a_daemon() {
+    refuses_every_change(|sample| {
+        matches!(sample.kind, Kind::Message("ToDaemon" | "FromDaemon", _))
     });
 }
 

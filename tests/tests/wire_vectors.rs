@@ -140,4 +140,5 @@ const NOT_HERE: &[&Reject] = &[
     &Reject::Frozen,
     &Reject::ShareUnavailable,
     &Reject::Internal,
+    &Reject::ClockSkew,
 ];

@@ -5,7 +5,7 @@ use serde_tuple::{Deserialize_tuple, Serialize_tuple};
 
 use crate::{
     codec::{Blob, Text},
-    envelope::Document,
+    envelope::{Document, Envelope, EnvelopeError, Verified},
     ids::UnixMillis,
     keys::IdentityKey,
     limits,
@@ -31,6 +31,23 @@ pub struct Enrollment {
 impl Document for Enrollment {
     const KIND: &'static str = "enrollment";
     const LIMIT: usize = limits::SMALL_DOCUMENT;
+}
+
+impl Enrollment {
+    /// The enrolment, if the key that it names has signed it. Whether that key may be called by this
+    /// name, and whether the certificate request is one, are other questions.
+    ///
+    /// # Errors
+    /// As [`Envelope::verify`]; [`EnvelopeError::UnknownSigner`] when it names another key.
+    pub fn verify(envelope: Envelope<Self>) -> Result<Verified<Self>, EnvelopeError> {
+        let signer = envelope.claimed_signer()?;
+        let verified = envelope.verify(&signer)?;
+        if verified.identity == signer {
+            Ok(verified)
+        } else {
+            Err(EnvelopeError::UnknownSigner)
+        }
+    }
 }
 
 const _: () = assert!(Enrollment::LIMIT > limits::MAX_CSR + 1024);

@@ -5,7 +5,8 @@ use firn_protocol::{
     bitcoin::Sats,
     codec::{self, Blob, List, Maybe, Text},
     documents::{
-        Activation, Authorities, Certificate, Checkpoint, Grant, Intent, Plan, Policy, Receipt,
+        Activation, Authorities, Certificate, Checkpoint, Enrollment, Grant, Intent, Plan, Policy,
+        Receipt,
     },
     envelope::{Document, Endorsed, Envelope, digest_of},
     ids::{BuildDigest, MessageDigest, Nonce, PolicyVersion, RequestId, SessionId},
@@ -13,11 +14,12 @@ use firn_protocol::{
     messages::{
         Acknowledgement, ActivationResult, CeremonyFailed, CeremonyRecord, CertificateSet,
         ChargeEntry, Commitments, Complaint, Deliver, DkgManifest, DkgOpen, DkgRound1, EpochEntry,
-        Final, FromCeremony, FromMember, FromRequests, Hello, KeyQuery, MemberPresence,
-        MissingMember, NewsEntry, Outpoint, PackageBody, PolicyEntry, Presence, PresenceQuery,
-        Progress, ProofOpen, Refusal, RequestFailed, RequestProgress, RequestSigned,
-        ReservationEntry, RunCeremony, ShareList, SignRequest, SignedEntry, SpentEntry, ToCeremony,
-        ToMember, ToRequests, Welcome,
+        Final, FromCeremony, FromDaemon, FromMember, FromRequests, Hello, KeyQuery,
+        MAX_LOCAL_MESSAGE, MemberPresence, MemberStatus, MissingMember, NewsEntry, OutcomeQuery,
+        OutcomeStatement, Outpoint, PackageBody, PolicyEntry, Presence, PresenceQuery, Progress,
+        ProofOpen, Refusal, RequestFailed, RequestProgress, RequestSigned, ReservationEntry,
+        RunCeremony, ShareList, SignRequest, SignedEntry, SpentEntry, StatusQuery, ToCeremony,
+        ToDaemon, ToMember, ToRequests, Welcome,
     },
     reject::Reject,
     session::SessionHeader,
@@ -25,7 +27,7 @@ use firn_protocol::{
 use serde::Serialize;
 
 use super::{
-    Carried, NOW, Sample, Signer, World, digest_of_message,
+    Carried, NOW, Sample, Signer, World, asked, digest_of_message,
     domain::{Domain, FIRST_EPOCH},
     judge,
     people::{id, member},
@@ -99,21 +101,21 @@ messages! {
     }
     ToRequests "to-requests" {
         1 Sign "sign" "sign-request-message",
-        2 Outcome "outcome" "ask-outcome-message",
-        3 Key "key" "ask-key-message",
+        2 Outcome "outcome" "outcome-request-message",
+        3 Key "key" "key-request-message",
     }
     FromRequests "from-requests" {
         1 Signed "signed" "request-signed-message",
         2 Failed "failed" "request-failed-message",
         3 Outcome "outcome" "outcome-report-message",
-        4 Key "key" "request-key-message",
+        4 Key "key" "key-answer-message",
     }
     ToCeremony "to-ceremony" {
         1 Run "run" "run-ceremony-message",
         2 Deliver "deliver" "deliver-documents-message",
         3 Presence "presence" "presence-query-message",
-        4 Status "status" "ask-status-message",
-        5 Key "key" "operator-asks-key-message",
+        4 Status "status" "status-request-message",
+        5 Key "key" "operator-key-request-message",
     }
     FromCeremony "from-ceremony" {
         1 Progress "progress" "progress-message",
@@ -122,7 +124,16 @@ messages! {
         4 Delivered "delivered" "activation-result-message",
         5 Presence "presence" "presence-message",
         6 Status "status" "status-report-message",
-        7 Key "key" "operator-key-message",
+        7 Key "key" "operator-key-answer-message",
+    }
+    ToDaemon "to-daemon" {
+        1 AcceptPlan "accept-plan" "accept-plan-message",
+        2 Status "status" "local-status-query-message",
+    }
+    FromDaemon "from-daemon" {
+        1 Accepted "accepted" "plan-accepted-message",
+        2 Status "status" "local-status-message",
+        3 Failed "failed" "local-failure-message",
     }
 }
 
@@ -150,6 +161,11 @@ pub const DOCUMENTS: &[&str] = &[
     DkgRound1::KIND,
     DkgManifest::KIND,
     Complaint::KIND,
+    OutcomeQuery::KIND,
+    OutcomeStatement::KIND,
+    StatusQuery::KIND,
+    MemberStatus::KIND,
+    Enrollment::KIND,
 ];
 
 type Judge = fn(&World, &[u8]) -> Result<(), Reject>;
@@ -169,7 +185,11 @@ pub fn all() -> Vec<Sample> {
             .into_iter()
             .map(|m| message(&m, judge::from_member)),
     );
-    samples.push(message(&sign_request(world), judge::to_requests));
+    samples.extend(
+        to_requests(world)
+            .into_iter()
+            .map(|m| message(&m, judge::to_requests)),
+    );
     samples.extend(
         from_requests(world)
             .into_iter()
@@ -185,6 +205,10 @@ pub fn all() -> Vec<Sample> {
             .into_iter()
             .map(|m| message(&m, judge::from_ceremony)),
     );
+    let to_daemon = asked::to_daemon(world);
+    samples.extend(to_daemon.iter().map(|m| message(m, judge::to_daemon)));
+    let from_daemon = asked::from_daemon(world);
+    samples.extend(from_daemon.iter().map(|m| message(m, judge::from_daemon)));
     samples
 }
 
@@ -278,6 +302,36 @@ fn documents(world: &World) -> Vec<Sample> {
         ),
         envelope("dkg-manifest", manifest, first, judge::dkg_manifest),
         envelope("complaint", &broken, first, judge::complaint),
+        envelope(
+            "outcome-query",
+            &people.requester.sign(&world.outcome_query()),
+            |w| &w.people.requester,
+            judge::outcome_query,
+        ),
+        envelope(
+            "outcome",
+            &m1.sign(&world.outcome(1)),
+            first,
+            judge::outcome_statement,
+        ),
+        envelope(
+            "status-query",
+            &people.operators[0].sign(&world.status_query()),
+            |w| &w.people.operators[0],
+            judge::status_query,
+        ),
+        envelope(
+            "status",
+            &m1.sign(&world.status()),
+            first,
+            judge::member_status,
+        ),
+        envelope(
+            "enrollment",
+            &m1.sign(&world.enrollment()),
+            first,
+            judge::enrollment,
+        ),
     ]
 }
 
@@ -293,6 +347,8 @@ fn to_members(world: &World) -> Vec<ToMember> {
         }),
         ToMember::KeyQuery(key_query(world)),
         ToMember::Deliver(deliver(world)),
+        ToMember::OutcomeQuery(world.people.requester.sign(&world.outcome_query())),
+        ToMember::StatusQuery(world.people.operators[0].sign(&world.status_query())),
         ToMember::DkgOpen(DkgOpen {
             header: dealing.header.envelope().clone(),
             plan: world.plan_endorsed.clone(),
@@ -316,6 +372,8 @@ fn from_members(world: &World) -> Vec<FromMember> {
         FromMember::Refusal(refusal(world)),
         FromMember::KeyDocuments(world.documents.clone()),
         FromMember::Acknowledgement(acknowledgement(world, 1)),
+        FromMember::Outcome(m1.sign(&world.outcome(1))),
+        FromMember::Status(m1.sign(&world.status())),
         FromMember::DkgRound1(world.dealing.round1[0].envelope().clone()),
         FromMember::DkgRound2(world.dealing.round2[0].clone()),
         FromMember::Certificate(world.documents.certificates[0].clone()),
@@ -323,12 +381,17 @@ fn from_members(world: &World) -> Vec<FromMember> {
     ]
 }
 
-fn sign_request(world: &World) -> ToRequests {
-    ToRequests::Sign(SignRequest {
-        intent: world.open.intent.clone(),
-        grant: world.open.grant.clone(),
-        approvals: List::empty(),
-    })
+fn to_requests(world: &World) -> [ToRequests; 3] {
+    let requester = &world.people.requester;
+    [
+        ToRequests::Sign(SignRequest {
+            intent: world.open.intent.clone(),
+            grant: world.open.grant.clone(),
+            approvals: List::empty(),
+        }),
+        ToRequests::Outcome(requester.sign(&world.outcome_query())),
+        ToRequests::Key(asked::key_query_of(world, requester, 0x50)),
+    ]
 }
 
 fn from_requests(world: &World) -> Vec<FromRequests> {
@@ -350,6 +413,8 @@ fn from_requests(world: &World) -> Vec<FromRequests> {
             .unwrap(),
             detail: Text::new("m2 is not connected").unwrap(),
         }),
+        asked::outcome_report(world),
+        FromRequests::Key(world.documents.clone()),
     ]
 }
 
@@ -360,6 +425,8 @@ fn to_ceremony(world: &World) -> Vec<ToCeremony> {
         }),
         ToCeremony::Deliver(deliver(world)),
         ToCeremony::Presence(presence_query(world)),
+        ToCeremony::Status(world.people.operators[0].sign(&world.status_query())),
+        ToCeremony::Key(asked::key_query_of(world, &world.people.operators[0], 0x51)),
     ]
 }
 
@@ -401,6 +468,8 @@ fn from_ceremony(world: &World) -> Vec<FromCeremony> {
             .unwrap(),
             ceremonies: List::new(vec![world.plan.ceremony_id]).unwrap(),
         }),
+        FromCeremony::Status(asked::status_report(world)),
+        FromCeremony::Key(world.documents.clone()),
     ]
 }
 
@@ -449,6 +518,11 @@ fn message<M: Named>(message: &M, judge: Judge) -> Sample {
         "from-ceremony-failed",
         "from-ceremony-delivered",
         "from-ceremony-presence",
+        "from-requests-outcome",
+        "from-ceremony-status",
+        "to-daemon-status",
+        "from-daemon-status",
+        "from-daemon-failed",
     ];
     let bytes = codec::encode(message).unwrap();
     Sample {
@@ -475,7 +549,9 @@ fn limit_of(sum: &str, number: u16) -> usize {
         ("ToMember", 3) => limits::MAX_SHARES * 2,
         ("ToMember", 11) => limits::MAX_CEREMONY_MESSAGE * 2,
         ("FromMember", 1..=4) => limits::MAX_COMMITMENTS + limits::SMALL_DOCUMENT,
-        ("FromMember", 6) => limits::ROSTER_DOCUMENT + limits::SMALL_DOCUMENT,
+        ("FromMember", 6 | 8) => limits::ROSTER_DOCUMENT + limits::SMALL_DOCUMENT,
+        ("FromMember", 7) => Receipt::LIMIT + limits::SMALL_DOCUMENT * 2,
+        ("ToDaemon" | "FromDaemon", _) => MAX_LOCAL_MESSAGE,
         ("ToMember", 12 | 13) | ("FromMember" | "ToCeremony", _) => limits::MAX_CEREMONY_MESSAGE,
         _ => limits::MAX_OPEN,
     }

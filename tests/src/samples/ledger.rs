@@ -10,7 +10,8 @@ use firn_ledger::{
 };
 use firn_protocol::{
     codec::{self, Blob, Text},
-    ids::{BuildDigest, MessageDigest, Nonce},
+    ids::{BuildDigest, KeyId, MessageDigest, Nonce},
+    names::SpiffeId,
     reject::Reject,
 };
 
@@ -109,6 +110,13 @@ impl Ledger {
             Ok((bodies, Answer::Written | Answer::AlreadyCompleted(_))) => Ok(bodies),
             Err(Refused::State(error)) => panic!("the samples' ledger cannot be read: {error}"),
         }
+    }
+
+    /// Who holds the key's highest epoch.
+    #[must_use]
+    pub fn owner(&self, key_id: KeyId) -> Option<SpiffeId> {
+        let state = View(&self.table).epoch(key_id).unwrap();
+        state.and_then(|state| state.owner.0)
     }
 
     pub(super) fn commit(&mut self, command: Command) {

@@ -2,6 +2,7 @@
 //! three members, a key from a real DKG, one payment signed by two of them. Each comes with what its
 //! receiver does with it.
 
+mod asked;
 mod dealing;
 mod domain;
 mod judge;
@@ -12,6 +13,7 @@ mod signing;
 
 use std::sync::LazyLock;
 
+use firn_participant::session::GrantTime;
 use firn_protocol::{
     codec,
     documents::{Completed, Outcome, Receipt},
@@ -22,6 +24,7 @@ use firn_protocol::{
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
+pub use asked::ACCEPTED;
 pub use dealing::{Dealing, head, standing};
 pub use domain::{DESTINATION, Domain, FIRST_EPOCH, Opening, output, rules};
 pub use kinds::{DOCUMENTS, Kind, MESSAGES, all};
@@ -31,6 +34,13 @@ pub use signing::Round;
 
 /// The time in the samples' world.
 pub const NOW: UnixMillis = UnixMillis::new(1_800_000_000_000);
+
+/// How member 1 judges a grant's time: its clock is right.
+pub(crate) const TIME: GrantTime = GrantTime {
+    now: NOW,
+    skew_ms: 0,
+    max_life_ms: 3_600_000,
+};
 
 /// What the samples are taken from.
 pub struct World {
@@ -56,8 +66,9 @@ pub struct World {
 pub enum Carried {
     /// Every byte is bound by a signature: any change is refused.
     EndToEnd,
-    /// Some of it is the coordinator's word alone, which only the connection protects and on which
-    /// nobody acts: another word is another message.
+    /// Some of it is the word of whoever is at the other end, which only the connection protects:
+    /// another word is another message. On a coordinator's nobody acts; a daemon and the operator of
+    /// its machine hold the same machine.
     OnItsWord,
 }
 
@@ -163,7 +174,7 @@ impl World {
             let open = domain.signed(opening);
             let authorities = &domain.authorities;
             let (_, judged) =
-                firn_participant::session::judge_request(&open, key, authorities, NOW, 0).unwrap();
+                firn_participant::session::judge_request(&open, key, authorities, TIME).unwrap();
             ledger.commit(judged.command);
         }
         Self {

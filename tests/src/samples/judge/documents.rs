@@ -2,15 +2,16 @@
 
 use firn_protocol::{
     documents::{
-        Activation, Authorities, Certificate, Checkpoint, Completed, Grant, Intent, Outcome, Plan,
-        Policy, Receipt,
+        Activation, Authorities, Certificate, Checkpoint, Completed, Enrollment, Grant, Intent,
+        Outcome, Plan, Policy, Receipt,
     },
     envelope::{Document, Endorsed, Envelope, Verified},
     ids::{PackageDigest, PlanDigest, PolicyDigest},
     keys::IdentityKey,
     messages::{
         Acknowledgement, Commitments, Complaint, DkgManifest, DkgRound1, Hello, KeyQuery,
-        PackageBody, PresenceQuery, Refusal, ShareList, Welcome,
+        MemberStatus, OutcomeQuery, OutcomeStatement, PackageBody, PresenceQuery, Refusal,
+        ShareList, StatusQuery, Welcome,
     },
     reject::Reject,
     session::SessionHeader,
@@ -21,7 +22,7 @@ use firn_protocol::{
 
 use super::{
     Verdict, check_standing, connection, decode, endorsed, ensure, header, member_word,
-    of_the_request, word,
+    of_the_request, outcome, status, word,
 };
 use crate::samples::{NOW, World, dealing::Dealing, people::member};
 
@@ -74,6 +75,16 @@ judges! {
     dkg_manifest: DkgManifest, dkg_manifest_envelope;
     /// Member 1's complaint about member 2.
     complaint: Complaint, complaint_envelope;
+    /// The requester's question.
+    outcome_query: OutcomeQuery, outcome::query_of_owner;
+    /// Member 1's word on the samples' request.
+    outcome_statement: OutcomeStatement, outcome::statement;
+    /// An operator's question.
+    status_query: StatusQuery, status::query;
+    /// Member 1's word on itself.
+    member_status: MemberStatus, status::status;
+    /// What member 1's machine gave the operators.
+    enrollment: Enrollment, enrollment_envelope;
 }
 
 /// By an operator who accepts them on a machine.
@@ -228,8 +239,22 @@ pub(super) fn refusal_envelope(world: &World, envelope: &Envelope<Refusal>) -> V
 }
 
 pub(super) fn key_query_envelope(world: &World, envelope: &Envelope<KeyQuery>) -> Verdict {
-    let query = word(&world.people.coordinator.key(), envelope)?;
+    key_query_of(world, &[world.people.coordinator.key()], envelope)
+}
+
+pub(super) fn key_query_of(
+    world: &World,
+    asking: &[IdentityKey],
+    envelope: &Envelope<KeyQuery>,
+) -> Verdict {
+    let query = one_of(asking, envelope)?;
     ensure(query.key_id == world.key_id(), Reject::KeyUnknown)
+}
+
+/// By the operators, who know from elsewhere whose machine it is.
+fn enrollment_envelope(_: &World, envelope: &Envelope<Enrollment>) -> Verdict {
+    Enrollment::verify(envelope.clone())?;
+    Ok(())
 }
 
 pub(super) fn acknowledgement_envelope(
@@ -258,7 +283,7 @@ pub(super) fn presence_query_envelope(
     one_of(&world.authorities.operators.identities(), envelope).map(|_| ())
 }
 
-fn one_of<T: Document + Clone + 'static>(
+pub(super) fn one_of<T: Document + Clone + 'static>(
     keys: &[IdentityKey],
     envelope: &Envelope<T>,
 ) -> Result<Verified<T>, Reject> {

@@ -4,8 +4,8 @@
 use firn_participant::session::{judge_proof, judge_request};
 use firn_protocol::{
     bitcoin::verify_bip340,
-    documents::Certificate,
-    envelope::Envelope,
+    documents::{Certificate, Receipt},
+    envelope::{Document, Envelope},
     ids::PlanDigest,
     limits,
     merkle::{InclusionProof, LeafHash, TreeSize},
@@ -18,9 +18,10 @@ use firn_protocol::{
 };
 
 use super::{
-    Verdict, certified, check_standing, decode, documents as document, ensure, member_word, word,
+    Verdict, certified, check_standing, decode, documents as document, ensure, member_word,
+    outcome, status, word,
 };
-use crate::samples::{NOW, World, dealing::Dealing, people::member, signing::Round};
+use crate::samples::{NOW, TIME, World, dealing::Dealing, people::member, signing::Round};
 
 /// What member 1 does.
 pub(in crate::samples) fn to_member(world: &World, bytes: &[u8]) -> Verdict {
@@ -30,7 +31,8 @@ pub(in crate::samples) fn to_member(world: &World, bytes: &[u8]) -> Verdict {
         ToMember::Final(message) => check_final(world, &message),
         ToMember::KeyQuery(query) => document::key_query_envelope(world, &query),
         ToMember::Deliver(deliver) => document::key_documents(world, &deliver.documents),
-        ToMember::OutcomeQuery(_) | ToMember::StatusQuery(_) => Err(Reject::UnexpectedMessage),
+        ToMember::OutcomeQuery(query) => outcome::query_of_owner(world, &query),
+        ToMember::StatusQuery(query) => status::query(world, &query),
         ToMember::DkgOpen(open) => firn_participant::session::dkg::Opened::judge(
             &open,
             Some(&world.plan_endorsed),
@@ -66,8 +68,15 @@ fn sign_open(world: &World, open: &SignOpen) -> Verdict {
         let known = (key_id == world.key_id()).then(|| world.key.clone());
         known.ok_or(Reject::KeyUnknown)
     };
-    let (_, judged) = judge_request(open, key, &world.authorities, NOW, 0)?;
-    world.ledger.judge(judged.command).map(|_| ())
+    match judge_request(open, key, &world.authorities, TIME) {
+        Ok((_, judged)) => world.ledger.judge(judged.command).map(|_| ()),
+        Err(refused) => {
+            let raised = refused.shown().map_or(Ok(()), |shown| {
+                world.ledger.judge(shown.command()).map(|_| ())
+            });
+            Err(refused.code(raised))
+        }
+    }
 }
 
 /// The package of a session that member 1 takes part in.
@@ -232,7 +241,8 @@ pub(in crate::samples) fn from_member(world: &World, bytes: &[u8]) -> Verdict {
         FromMember::Refusal(said) => document::refusal_envelope(world, &said),
         FromMember::KeyDocuments(documents) => document::key_documents(world, &documents),
         FromMember::Acknowledgement(said) => document::acknowledgement_envelope(world, &said),
-        FromMember::Outcome(_) | FromMember::Status(_) => Err(Reject::UnexpectedMessage),
+        FromMember::Outcome(said) => outcome::statement(world, &said),
+        FromMember::Status(said) => status::status(world, &said),
         FromMember::DkgRound1(said) => document::dkg_round1_envelope(world, &said),
         FromMember::DkgRound2(said) => round2(world, &said),
         FromMember::Certificate(said) => document::certificate_envelope(world, &said),
@@ -244,7 +254,8 @@ pub(in crate::samples) fn from_member(world: &World, bytes: &[u8]) -> Verdict {
 fn from_member_limit(bytes: &[u8]) -> usize {
     match bytes.get(1) {
         Some(1..=4) => limits::MAX_COMMITMENTS + limits::SMALL_DOCUMENT,
-        Some(6) => limits::ROSTER_DOCUMENT + limits::SMALL_DOCUMENT,
+        Some(6 | 8) => limits::ROSTER_DOCUMENT + limits::SMALL_DOCUMENT,
+        Some(7) => Receipt::LIMIT + limits::SMALL_DOCUMENT * 2,
         _ => limits::MAX_CEREMONY_MESSAGE,
     }
 }

@@ -4,9 +4,12 @@
 
 mod connection;
 mod documents;
+mod local;
 mod member;
 mod operator;
+mod outcome;
 mod requester;
+mod status;
 
 use std::{any::Any, cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -25,6 +28,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{World, people::member};
 
 pub(super) use documents::*;
+pub(super) use local::{from_daemon, to_daemon};
 pub(super) use member::{from_member, to_member};
 pub(super) use operator::{from_ceremony, to_ceremony};
 pub(super) use requester::{from_requests, to_requests};

@@ -10,7 +10,7 @@ use firn_protocol::{
 
 use super::{
     Verdict, certified, decode, documents as document, ensure, header, member,
-    requester::check_round,
+    requester::check_round, status,
 };
 use crate::samples::{NOW, World, signing::Round};
 
@@ -23,7 +23,11 @@ pub(in crate::samples) fn to_ceremony(world: &World, bytes: &[u8]) -> Verdict {
         }
         ToCeremony::Deliver(deliver) => document::key_documents(world, &deliver.documents),
         ToCeremony::Presence(query) => document::presence_query_envelope(world, &query),
-        ToCeremony::Status(_) | ToCeremony::Key(_) => Err(Reject::UnexpectedMessage),
+        ToCeremony::Status(query) => status::query(world, &query),
+        ToCeremony::Key(query) => {
+            let operators = world.authorities.operators.identities();
+            document::key_query_of(world, &operators, &query)
+        }
     }
 }
 
@@ -34,7 +38,8 @@ pub(in crate::samples) fn from_ceremony(world: &World, bytes: &[u8]) -> Verdict 
         FromCeremony::Progress(_) | FromCeremony::Failed(_) | FromCeremony::Presence(_) => Ok(()),
         FromCeremony::Certified(record) => ceremony(world, &record),
         FromCeremony::Delivered(result) => delivered(world, &result),
-        FromCeremony::Status(_) | FromCeremony::Key(_) => Err(Reject::UnexpectedMessage),
+        FromCeremony::Status(report) => status::report(world, &report),
+        FromCeremony::Key(documents) => document::key_documents(world, &documents),
     }
 }
 

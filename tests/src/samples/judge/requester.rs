@@ -2,6 +2,7 @@
 
 use firn_protocol::{
     ids::PackageDigest,
+    keys::IdentityKey,
     limits,
     messages::{
         FromRequests, Package, RequestFailed, RequestSigned, SignRequest, SigningRecord, ToRequests,
@@ -9,15 +10,23 @@ use firn_protocol::{
     reject::Reject,
 };
 
-use super::{Verdict, decode, documents as document, ensure, header, member, member_word, word};
+use super::{
+    Verdict, decode, documents as document, ensure, header, member, member_word, outcome, word,
+};
 use crate::samples::{World, people, signing::Round};
 
 /// What the coordinator does: the signatures that it can check before it asks anybody.
 pub(in crate::samples) fn to_requests(world: &World, bytes: &[u8]) -> Verdict {
     match decode(bytes, limits::MAX_OPEN)? {
         ToRequests::Sign(request) => sign(world, &request),
-        ToRequests::Outcome(_) | ToRequests::Key(_) => Err(Reject::UnexpectedMessage),
+        ToRequests::Outcome(query) => outcome::query(world, &query),
+        ToRequests::Key(query) => document::key_query_of(world, &requesters(world), &query),
     }
+}
+
+fn requesters(world: &World) -> Vec<IdentityKey> {
+    let requesters = world.authorities.requesters.iter();
+    requesters.map(|holder| holder.key).collect()
 }
 
 fn sign(world: &World, request: &SignRequest) -> Verdict {
@@ -39,7 +48,8 @@ pub(in crate::samples) fn from_requests(world: &World, bytes: &[u8]) -> Verdict 
     match decode(bytes, limits::MAX_FRAME)? {
         FromRequests::Signed(answer) => signed(world, &answer),
         FromRequests::Failed(answer) => failed(world, &answer),
-        FromRequests::Outcome(_) | FromRequests::Key(_) => Err(Reject::UnexpectedMessage),
+        FromRequests::Outcome(report) => outcome::report(world, &report),
+        FromRequests::Key(documents) => document::key_documents(world, &documents),
     }
 }
 
