@@ -3,7 +3,9 @@
 
 use std::{io, path::PathBuf};
 
-use crate::verify::CertificateRefusal;
+use firn_protocol::names::SpiffeId;
+
+use crate::{validity::CertificateTime, verify::CertificateRefusal};
 
 /// Application close codes from here on are this crate's own; those below are the application's.
 pub(crate) const OWN_CODES: u32 = 0x1_0000;
@@ -47,6 +49,38 @@ pub enum TransportError {
     /// Our own certificate is not one that a peer would accept.
     #[error("our own certificate: {0}")]
     OwnCertificate(CertificateRefusal),
+    /// The period of our own certificate, or of the last of the roots, is over.
+    #[error("{what} expired at {not_after}")]
+    Expired {
+        /// What ended.
+        what: &'static str,
+        /// Its last second.
+        not_after: CertificateTime,
+    },
+    /// The period of our own certificate, or of the first of the roots, has not begun.
+    #[error("{what} is not valid before {not_before}")]
+    NotYetValid {
+        /// What has not begun.
+        what: &'static str,
+        /// Its first second.
+        not_before: CertificateTime,
+    },
+    /// Our own certificate has another name than it had, or should have.
+    #[error("our own certificate is for {found}, and this process is {expected}")]
+    OtherName {
+        /// The name in the certificate.
+        found: SpiffeId,
+        /// The name of this process.
+        expected: SpiffeId,
+    },
+    /// Others can read or replace the file of the private key.
+    #[error("{}: has mode {mode:o}; others may read or replace the private key", path.display())]
+    KeyMode {
+        /// Which file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// Our own certificate has a role that cannot do this.
     #[error("a certificate of this role cannot be used to {0}")]
     OwnRole(&'static str),
@@ -140,6 +174,10 @@ impl TransportError {
             Self::BadPem { .. } => "identity_bad_pem",
             Self::KeyMismatch => "identity_key_mismatch",
             Self::OwnCertificate(_) => "identity_bad_certificate",
+            Self::Expired { .. } => "certificate_expired",
+            Self::NotYetValid { .. } => "certificate_not_yet_valid",
+            Self::OtherName { .. } => "certificate_other_name",
+            Self::KeyMode { .. } => "identity_key_mode",
             Self::OwnRole(_) => "identity_wrong_role",
             Self::TlsConfiguration(_) => "tls_configuration",
             Self::Socket(_) => "socket",
@@ -171,6 +209,15 @@ impl TransportError {
             Self::BadPem { .. } => "give the certificate chain, the key and the roots as PEM files",
             Self::KeyMismatch => "use the key that the certificate was issued for",
             Self::OwnCertificate(refusal) => refusal.advice(),
+            Self::Expired { .. } => "renew the certificate; check this machine's clock",
+            Self::NotYetValid { .. } => {
+                "check this machine's clock; if it is right, wait for the time that is named"
+            }
+            Self::OtherName { .. } => "use the certificate that was issued for this process",
+            Self::KeyMode { .. } => {
+                "find out who could read it, have another certificate issued if that was possible, \
+                 and `chmod 0600` the key"
+            }
             Self::OwnRole(_) => {
                 "a coordinator accepts; participants, requesters and operators dial"
             }

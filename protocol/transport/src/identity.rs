@@ -1,7 +1,14 @@
 //! Who this process is towards its peers, and whose certificates it believes. It decides whether
 //! files are a usable identity, and never shows a private key.
 
-use std::{fmt, fs, path::Path, str::FromStr, sync::Arc};
+use std::{
+    fmt,
+    fs::{File, Metadata},
+    io::{self, Read},
+    path::Path,
+    str::FromStr,
+    sync::Arc,
+};
 
 use firn_protocol::names::SpiffeId;
 use rustls::{
@@ -14,11 +21,14 @@ use zeroize::Zeroizing;
 use crate::{
     TransportError,
     san::uri_names,
+    validity::Validity,
     verify::{CertificateRefusal, provider},
 };
 
 /// Certificates of one chain, ours or a peer's: X.509-SVIDs come with a few intermediates at most.
 pub const MAX_CHAIN: usize = 8;
+/// Bytes of a PEM file; a chain, a key or a set of roots needs a few thousand.
+const MAX_PEM: u64 = 256 << 10;
 
 /// SHA-256 of a certificate's DER, which names the certificate itself rather than its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,6 +69,7 @@ impl FromStr for Fingerprint {
 /// identity is replaced; the value can be dropped then.
 pub struct TlsIdentity {
     id: SpiffeId,
+    validity: Validity,
     key: Arc<CertifiedKey>,
 }
 
@@ -97,10 +108,18 @@ impl TlsIdentity {
             what: "certificate chain",
         })?;
         let id = spiffe_id(end_entity).map_err(TransportError::OwnCertificate)?;
+        // A peer refuses the chain at the end of any of its certificates.
+        let validity = chain
+            .iter()
+            .try_fold(Validity::ALWAYS, |whole, one| {
+                Validity::of(one).map(|one| whole.and(one))
+            })
+            .map_err(|_| TransportError::OwnCertificate(CertificateRefusal::Malformed))?;
         let key = CertifiedKey::from_der(chain, key, provider())
             .map_err(|_| TransportError::KeyMismatch)?;
         Ok(Self {
             id,
+            validity,
             key: Arc::new(key),
         })
     }
@@ -109,6 +128,12 @@ impl TlsIdentity {
     #[must_use]
     pub const fn spiffe_id(&self) -> &SpiffeId {
         &self.id
+    }
+
+    /// The period in which every certificate of the chain is good.
+    #[must_use]
+    pub const fn validity(&self) -> Validity {
+        self.validity
     }
 
     /// The certificate's fingerprint.
@@ -163,9 +188,29 @@ pub(crate) fn certificates(
     Ok(certificates)
 }
 
+/// The bytes of a PEM file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, TransportError> {
-    fs::read(path).map_err(|source| TransportError::Read {
+    read_if(path, |_| Ok(()))
+}
+
+/// The bytes of a PEM file, if `allow` has nothing against what was opened.
+pub(crate) fn read_if(
+    path: &Path,
+    allow: impl FnOnce(&Metadata) -> Result<(), TransportError>,
+) -> Result<Vec<u8>, TransportError> {
+    let failed = |source| TransportError::Read {
         path: path.to_owned(),
         source,
-    })
+    };
+    let file = File::open(path).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    allow(&found)?;
+    if found.len() > MAX_PEM {
+        return Err(failed(io::Error::other("larger than such a file can be")));
+    }
+    // All at once: a buffer that grows would leave copies of a key behind.
+    let length = usize::try_from(found.len()).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(length.saturating_add(1));
+    file.take(MAX_PEM).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
 }

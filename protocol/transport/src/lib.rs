@@ -14,15 +14,18 @@
 
 mod alpn;
 mod connection;
+mod der;
 mod dialer;
 mod error;
 mod framing;
 mod identity;
 mod limits;
 mod listener;
+mod renewal;
 mod san;
 mod tls;
 mod trust;
+mod validity;
 mod verify;
 
 pub use alpn::alpn;
@@ -33,6 +36,11 @@ pub use framing::{FrameReceiver, FrameSender};
 pub use identity::{BadFingerprint, Fingerprint, MAX_CHAIN, TlsIdentity, spiffe_id};
 pub use limits::{Limits, MAX_GREETING, MAX_INCOMING};
 pub use listener::{Greeting, Listener, PendingConnection};
-pub use rustls::time_provider::TimeProvider;
+pub use renewal::{CredentialFiles, Ending, Renewable, Renewal};
+pub use rustls::{
+    pki_types::UnixTime,
+    time_provider::{DefaultTimeProvider, TimeProvider},
+};
 pub use trust::Trust;
+pub use validity::{CertificateTime, Standing, Validity};
 pub use verify::CertificateRefusal;

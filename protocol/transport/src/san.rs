@@ -4,14 +4,11 @@
 //! `webpki` lists URI names too, but leaves out those that are not UTF-8 and everything behind a
 //! name of an unknown kind; "exactly one" has to count those as well.
 
-/// The certificate, or its list of names, is not the DER that it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BadDer;
+use crate::der::{BadDer, SEQUENCE, next, only};
 
 const OCTET_STRING: u8 = 0x04;
 const OBJECT_IDENTIFIER: u8 = 0x06;
 const BOOLEAN: u8 = 0x01;
-const SEQUENCE: u8 = 0x30;
 const EXTENSIONS: u8 = 0xa3;
 const URI: u8 = 0x86;
 const SUBJECT_ALTERNATIVE_NAME: &[u8] = &[0x55, 0x1d, 0x11];
@@ -66,34 +63,6 @@ fn subject_alternative_name(certificate: &[u8]) -> Result<Option<&[u8]>, BadDer>
         }
     }
     Ok(None)
-}
-
-/// The content of the one element that `bytes` are.
-fn only(bytes: &[u8], tag: u8) -> Result<&[u8], BadDer> {
-    match next(bytes)? {
-        (found, value, []) if found == tag => Ok(value),
-        _ => Err(BadDer),
-    }
-}
-
-/// Tag, content, and what comes after the first element of `bytes`.
-fn next(bytes: &[u8]) -> Result<(u8, &[u8], &[u8]), BadDer> {
-    let (&tag, rest) = bytes.split_first().ok_or(BadDer)?;
-    let (&first, rest) = rest.split_first().ok_or(BadDer)?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        0x81 => {
-            let (&[low], rest) = rest.split_first_chunk().ok_or(BadDer)?;
-            (usize::from(low), rest)
-        }
-        0x82 => {
-            let (&length, rest) = rest.split_first_chunk().ok_or(BadDer)?;
-            (usize::from(u16::from_be_bytes(length)), rest)
-        }
-        _ => return Err(BadDer),
-    };
-    let (value, rest) = rest.split_at_checked(length).ok_or(BadDer)?;
-    Ok((tag, value, rest))
 }
 
 #[cfg(test)]

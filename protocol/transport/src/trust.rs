@@ -12,6 +12,7 @@ use rustls::{
 use crate::{
     TransportError,
     identity::{Fingerprint, MAX_CHAIN, TlsIdentity, certificates, read, spiffe_id},
+    validity::Validity,
     verify::{CertificateRefusal, provider},
 };
 
@@ -24,11 +25,18 @@ pub(crate) enum Usage {
     Client,
 }
 
+/// A CA's certificate that was given to us, rather than proved.
+#[derive(Debug, Clone)]
+struct Root {
+    anchor: TrustAnchor<'static>,
+    validity: Validity,
+}
+
 /// Roots of one trust domain, with what has been revoked under them.
 #[derive(Debug, Clone)]
 pub struct Trust {
     trust_domain: TrustDomain,
-    roots: Vec<TrustAnchor<'static>>,
+    roots: Vec<Root>,
     revoked: BTreeSet<Fingerprint>,
     clock: Arc<dyn TimeProvider>,
 }
@@ -42,11 +50,18 @@ impl Trust {
     /// Text without certificates, and certificates that cannot be a root.
     pub fn from_pem(trust_domain: TrustDomain, roots_pem: &[u8]) -> Result<Self, TransportError> {
         const ROOTS: &str = "root certificate";
+        let unusable = || TransportError::BadPem { what: ROOTS };
         let roots = certificates(roots_pem, ROOTS)?
             .iter()
-            .map(|root| Ok(webpki::anchor_from_trusted_cert(root)?.to_owned()))
-            .collect::<Result<_, webpki::Error>>()
-            .map_err(|_| TransportError::BadPem { what: ROOTS })?;
+            .map(|root| {
+                let anchor = webpki::anchor_from_trusted_cert(root).map_err(|_| unusable())?;
+                let validity = Validity::of(root).map_err(|_| unusable())?;
+                Ok(Root {
+                    anchor: anchor.to_owned(),
+                    validity,
+                })
+            })
+            .collect::<Result<_, TransportError>>()?;
         let clock = Arc::new(DefaultTimeProvider);
         Ok(Self {
             trust_domain,
@@ -77,6 +92,11 @@ impl Trust {
     pub fn with_clock(mut self, clock: Arc<dyn TimeProvider>) -> Self {
         self.clock = clock;
         self
+    }
+
+    /// The period of each root.
+    pub fn root_validities(&self) -> impl Iterator<Item = Validity> {
+        self.roots.iter().map(|root| root.validity)
     }
 
     /// The trust domain that peers must belong to.
@@ -126,9 +146,16 @@ impl Trust {
             Usage::Server => webpki::KeyUsage::server_auth(),
             Usage::Client => webpki::KeyUsage::client_auth(),
         };
+        // webpki takes anchors as they are: that a root has ended is for us to see.
+        let roots: Vec<_> = self
+            .roots
+            .iter()
+            .filter(|root| root.validity.covers(now))
+            .map(|root| root.anchor.clone())
+            .collect();
         webpki::EndEntityCert::try_from(end_entity)?.verify_for_usage(
             provider().signature_verification_algorithms.all,
-            &self.roots,
+            &roots,
             intermediates,
             now,
             purpose,

@@ -76,7 +76,17 @@ pub(crate) struct Ca {
 
 impl Ca {
     pub(crate) fn new(name: &str) -> Self {
+        Self::with(name, |_| {})
+    }
+
+    /// One that ends at `not_after`.
+    pub(crate) fn until(name: &str, not_after: OffsetDateTime) -> Self {
+        Self::with(name, |params| params.not_after = not_after)
+    }
+
+    fn with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = CertificateParams::default();
+        change(&mut params);
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
