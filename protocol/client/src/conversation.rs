@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use firn_protocol::{
-    documents::Intent,
+    documents::{Intent, KeyHolder},
     envelope::Envelope,
     ids::{Epoch, Identifier, RequestId},
     messages::{
-        FromRequests, KeyDocuments, KeyQuery, OutcomeQuery, OutcomeReport, Refusal, RequestFailed,
-        RequestSigned, SignRequest, ToRequests,
+        FromRequests, KeyDocuments, OutcomeReport, Refusal, RequestFailed, RequestSigned,
+        SignRequest, ToRequests,
     },
     reject::Reject,
     sharing::ActiveSharing,
@@ -48,7 +48,7 @@ pub(crate) const FETCHING: &str = "asking what a key is";
 pub(crate) const OUTCOME: &str = "asking for the outcome of a request";
 
 impl Line {
-    /// Asks for signatures, once. Asking again is always safe.
+    /// Asks for signatures, once, over this connection. Asking again is always safe.
     ///
     /// # Errors
     /// A no, with the reason that most members gave; [`Error::Unverified`]; [`Error::OutcomeUnknown`];
@@ -60,59 +60,12 @@ impl Line {
         patience: Duration,
     ) -> Result<Answer, Error> {
         let message = ToRequests::Sign(request.clone());
-        match self.question(SIGNING, &message, patience).await? {
-            FromRequests::Signed(signed) => {
-                let terms = SigningTerms {
-                    sharing: asked.sharing,
-                    coordinators: &[self.coordinator().key],
-                    intent: asked.intent,
-                    request_id: asked.request_id,
-                    epoch: asked.epoch,
-                };
-                let checked = check_signed(&signed, &terms)
-                    .map_err(Error::unverified("the signed answer"))?;
-                Ok(Answer { signed, checked })
-            }
-            FromRequests::Failed(failed) => Err(no(SIGNING, &failed, Some(asked.sharing))),
-            FromRequests::Outcome(_) | FromRequests::Key(_) => Err(unexpected()),
-        }
+        let answer = self.question(SIGNING, &message, patience).await?;
+        signed(answer, self.coordinator(), asked)
     }
 
-    /// Asks what a key is. What comes back is yet to be verified.
-    ///
-    /// # Errors
-    /// As [`Self::sign`].
-    pub async fn key_documents(
-        &self,
-        query: Envelope<KeyQuery>,
-        patience: Duration,
-    ) -> Result<KeyDocuments, Error> {
-        let message = ToRequests::Key(query);
-        match self.question(FETCHING, &message, patience).await? {
-            FromRequests::Key(documents) => Ok(documents),
-            FromRequests::Failed(failed) => Err(no(FETCHING, &failed, None)),
-            FromRequests::Outcome(_) | FromRequests::Signed(_) => Err(unexpected()),
-        }
-    }
-
-    /// Asks what members say of a request. What comes back is yet to be verified.
-    ///
-    /// # Errors
-    /// As [`Self::sign`].
-    pub async fn outcome_report(
-        &self,
-        query: Envelope<OutcomeQuery>,
-        patience: Duration,
-    ) -> Result<OutcomeReport, Error> {
-        let message = ToRequests::Outcome(query);
-        match self.question(OUTCOME, &message, patience).await? {
-            FromRequests::Outcome(report) => Ok(report),
-            FromRequests::Failed(failed) => Err(no(OUTCOME, &failed, None)),
-            FromRequests::Signed(_) | FromRequests::Key(_) => Err(unexpected()),
-        }
-    }
-
-    async fn question(
+    /// The coordinator's answer to one question, decoded and not judged.
+    pub(crate) async fn question(
         &self,
         doing: &'static str,
         message: &ToRequests,
@@ -122,6 +75,79 @@ impl Line {
     }
 }
 
+/// Signatures that prove themselves, if that is what came.
+pub(crate) fn signed(
+    answer: FromRequests,
+    coordinator: &KeyHolder,
+    asked: &Asked<'_>,
+) -> Result<Answer, Error> {
+    match answer {
+        FromRequests::Signed(signed) => {
+            let terms = SigningTerms {
+                sharing: asked.sharing,
+                coordinators: &[coordinator.key],
+                intent: asked.intent,
+                request_id: asked.request_id,
+                epoch: asked.epoch,
+            };
+            let checked =
+                check_signed(&signed, &terms).map_err(Error::unverified("the signed answer"))?;
+            Ok(Answer { signed, checked })
+        }
+        FromRequests::Failed(failed) => {
+            let members = member_noes(&failed.refusals, asked.sharing, |refusal| {
+                refusal.request_id.0 == Some(asked.request_id)
+            });
+            Err(no(SIGNING, &failed, members))
+        }
+        FromRequests::Outcome(_) | FromRequests::Key(_) => Err(unexpected()),
+    }
+}
+
+/// Documents that say what a key is, yet to be verified.
+pub(crate) fn documents(answer: FromRequests) -> Result<KeyDocuments, Error> {
+    match answer {
+        FromRequests::Key(documents) => Ok(documents),
+        FromRequests::Failed(failed) => Err(no(FETCHING, &failed, Vec::new())),
+        FromRequests::Outcome(_) | FromRequests::Signed(_) => Err(unexpected()),
+    }
+}
+
+/// What members say of a request, yet to be verified.
+pub(crate) fn report(answer: FromRequests) -> Result<OutcomeReport, Error> {
+    match answer {
+        FromRequests::Outcome(report) => Ok(report),
+        FromRequests::Failed(failed) => Err(no(OUTCOME, &failed, Vec::new())),
+        FromRequests::Signed(_) | FromRequests::Key(_) => Err(unexpected()),
+    }
+}
+
+/// The refusals that members of the roster have signed and that are `about` what was asked, one of each;
+/// others are left out.
+pub(crate) fn member_noes(
+    refusals: &[(Identifier, Envelope<Refusal>)],
+    sharing: &ActiveSharing,
+    about: impl Fn(&Refusal) -> bool,
+) -> Vec<MemberNo> {
+    let mut noes: Vec<MemberNo> = Vec::new();
+    for (member, word) in refusals {
+        let entry = sharing.certified().member(*member);
+        let known = entry.filter(|entry| noes.iter().all(|no| no.member != entry.name));
+        let verified = known.and_then(|entry| {
+            let refusal = word.clone().verify(&entry.identity).ok()?;
+            Some((entry, refusal))
+        });
+        if let Some((entry, refusal)) = verified.filter(|(_, refusal)| about(refusal)) {
+            noes.push(MemberNo {
+                member: entry.name.clone(),
+                code: refusal.code,
+                retry_after_ms: refusal.retry_after_ms.0,
+            });
+        }
+    }
+    noes
+}
+
 const fn unexpected() -> Error {
     Error::Unverified {
         what: "the coordinator's answer",
@@ -129,9 +155,7 @@ const fn unexpected() -> Error {
     }
 }
 
-/// Signed words only count where the key, and so the roster, is known.
-fn no(doing: &'static str, failed: &RequestFailed, sharing: Option<&ActiveSharing>) -> Error {
-    let members = sharing.map_or_else(Vec::new, |sharing| member_noes(&failed.refusals, sharing));
+fn no(doing: &'static str, failed: &RequestFailed, members: Vec<MemberNo>) -> Error {
     Error::no(No {
         doing,
         code: failed.code,
@@ -139,23 +163,4 @@ fn no(doing: &'static str, failed: &RequestFailed, sharing: Option<&ActiveSharin
         missing: failed.missing.to_vec(),
         detail: failed.detail.to_string(),
     })
-}
-
-/// The refusals that members of the roster have signed; others are left out.
-pub(crate) fn member_noes(
-    refusals: &[(Identifier, Envelope<Refusal>)],
-    sharing: &ActiveSharing,
-) -> Vec<MemberNo> {
-    refusals
-        .iter()
-        .filter_map(|(member, word)| {
-            let entry = sharing.certified().member(*member)?;
-            let refusal = word.clone().verify(&entry.identity).ok()?;
-            Some(MemberNo {
-                member: entry.name.clone(),
-                code: refusal.code,
-                retry_after_ms: refusal.retry_after_ms.0,
-            })
-        })
-        .collect()
 }

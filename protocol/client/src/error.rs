@@ -175,8 +175,8 @@ pub enum Error {
         /// Why it failed.
         source: TransportError,
     },
-    /// No coordinator could be reached. Nothing was sent.
-    #[error("{doing}: no coordinator can be reached: {}", listed(.tried))]
+    /// No coordinator answers, and nothing was sent that could have an effect.
+    #[error("{doing}: no coordinator answers: {}", listed(.tried))]
     Unreachable {
         /// What was tried.
         doing: &'static str,
@@ -359,8 +359,8 @@ mod tests {
     #[test]
     fn every_code_of_the_protocol_has_a_variant_that_says_the_same() {
         for code in Reject::ALL {
-            let next = WhatNext::of(code);
-            assert_eq!(no(code).what_next(), next, "{code}");
+            let next = WhatNext::of(*code);
+            assert_eq!(no(*code).what_next(), next, "{code}");
             assert!(
                 !matches!(next, WhatNext::Usage | WhatNext::AskOutcome),
                 "{code}"

@@ -1,8 +1,15 @@
 //! Checks what a session leaves behind, from files alone. It decides whether the evidence proves what it
 //! claims, and believes no machine that took part.
 
+mod outcome;
 mod round;
 mod signing;
 
+pub use outcome::{
+    ConflictingOutcome, MOST_SKEW_MS, NotSigned, OutcomeTerms, Proof, Prospect, ReleasedOutcome,
+    RequestOutcome, SignedOutcome, Statements, Undetermined,
+};
 pub use round::{Round, header_of};
-pub use signing::{CheckedSigning, SigningTerms, check_signed};
+pub use signing::{
+    CheckedSigning, SigningTerms, check_receipts, check_session, check_signatures, check_signed,
+};
