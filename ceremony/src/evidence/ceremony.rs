@@ -1,24 +1,24 @@
-//! The record of a DKG. It decides whether every member said what the certificates bind, and whether
-//! every share has proved that it signs.
+//! The record of a DKG. It decides whether every member said what the certificates bind, whether the
+//! certified key is the one that was dealt, and whether every share has proved that it signs.
 
-use std::collections::BTreeSet;
-
-use firn_client::evidence::{Round, header_of};
+use firn_client::evidence::header_of;
 use firn_protocol::{
     documents::{Ceremony, Plan},
-    envelope::{Approved, Envelope, Verified},
+    envelope::{Approved, Document, Envelope, Verified},
     ids::{Flow, Identifier, MessageDigest, PlanDigest, SessionId},
     keys::IdentityKey,
     merkle::{InclusionProof, LeafHash, TreeSize},
     messages::{
-        CeremonyRecord, Delivery, DkgManifest, DkgRound1, ProofRecord, ProvenPackage, package_leaf,
+        CeremonyRecord, Delivery, DkgManifest, DkgRound1, ProvenPackage, package_leaf,
         transcript_digest,
     },
     reject::Reject,
     session::{SessionHeader, Subject},
     sharing::CertifiedSharing,
-    signable::Item,
+    threshold::dealt_key,
 };
+
+use super::proofs::check_proofs;
 
 /// A DKG that proves itself.
 #[derive(Debug, Clone)]
@@ -27,8 +27,54 @@ pub struct CheckedCeremony {
     pub sharing: CertifiedSharing,
     /// The attempt that made it.
     pub attempt: SessionId,
-    /// The members that signed together for each proof of life.
+    /// The members that signed together for each proof of life, ascending.
     pub proofs: Vec<Vec<Identifier>>,
+}
+
+/// The steps of the check, in their order: each stands on those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CeremonyStep {
+    /// The attempt's header.
+    Attempt,
+    /// Everybody's round one.
+    Round1,
+    /// The clocks in it.
+    InTime,
+    /// Everybody's manifest.
+    Manifests,
+    /// What each member was delivered.
+    Deliveries,
+    /// Everybody's certificate.
+    Certificates,
+    /// What the certificates bind.
+    Transcript,
+    /// The key that they name.
+    DealtKey,
+    /// The proofs of life.
+    Proofs,
+}
+
+impl CeremonyStep {
+    /// What holds after the step.
+    #[must_use]
+    pub const fn claim(self) -> &'static str {
+        match self {
+            Self::Attempt => "the attempt is of this plan, by a coordinator of the Authorities",
+            Self::Round1 => {
+                "round one: every member, by its own signature, for this attempt, with exactly t \
+                 commitments and a sealing key for each other member"
+            }
+            Self::InTime => "by every member's clock the plan had not expired",
+            Self::Manifests => "every member saw the very same round one from everybody",
+            Self::Deliveries => {
+                "every member was delivered exactly what each other member had sealed and signed"
+            }
+            Self::Certificates => "every member certified the same key from the same messages",
+            Self::Transcript => "the certificates bind exactly the messages in this record",
+            Self::DealtKey => "the certified key is the one that round one's commitments make",
+            Self::Proofs => "proofs of life: every share has signed, by its owner's own signature",
+        }
+    }
 }
 
 /// Checks the record of a DKG under a plan that the operators have signed.
@@ -40,51 +86,81 @@ pub fn check_ceremony(
     plan: Approved<Plan>,
     coordinators: &[IdentityKey],
 ) -> Result<CheckedCeremony, Reject> {
-    let header = header_of(&record.header, coordinators)?;
-    check_header(&header, &plan, Flow::Dkg)?;
-    if !header
-        .members
-        .iter()
-        .eq(plan.roster.iter().map(|m| &m.identifier))
-    {
-        return Err(Reject::SessionMembers);
-    }
-    let attempt = header.session_id();
-    let round1 = round1(record, &plan, attempt)?;
-    let manifests = manifests(record, &plan, attempt, &round1)?;
-    check_deliveries(record, &plan, &manifests)?;
-    let transcript = transcript_digest(
-        PlanDigest::from_bytes(plan.digest()),
-        attempt,
-        &round1,
-        &digests(&manifests),
-    )?;
-    let sharing = CertifiedSharing::verify(plan, &record.certificates)?;
+    check_steps(record, plan, coordinators, |_, _| {})
+}
+
+/// The same, telling of each step; after the first that does not hold there are no more.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn check_steps(
+    record: &CeremonyRecord,
+    plan: Approved<Plan>,
+    coordinators: &[IdentityKey],
+    mut told: impl FnMut(CeremonyStep, Result<(), Reject>),
+) -> Result<CheckedCeremony, Reject> {
+    let mut step = |step, outcome: Result<(), Reject>| {
+        told(step, outcome);
+        outcome
+    };
+    let header = check_attempt(record, &plan, coordinators);
+    step(CeremonyStep::Attempt, broken(&header))?;
+    let attempt = header?.session_id();
+    let words = round1(record, &plan, attempt);
+    step(CeremonyStep::Round1, broken(&words))?;
+    let words = words?;
+    step(CeremonyStep::InTime, in_time(&words, &plan))?;
+    let seen = digests(&words);
+    let manifests = manifests(record, &plan, attempt, &seen);
+    step(CeremonyStep::Manifests, broken(&manifests))?;
+    let manifests = manifests?;
+    let deliveries = check_deliveries(record, &plan, &manifests);
+    step(CeremonyStep::Deliveries, deliveries)?;
+    let plan_digest = PlanDigest::from_bytes(plan.digest());
+    let transcript = transcript_digest(plan_digest, attempt, &seen, &digests(&manifests))?;
+    let sharing = CertifiedSharing::verify(plan, &record.certificates);
+    step(CeremonyStep::Certificates, broken(&sharing))?;
+    let sharing = sharing?;
     let bound = sharing
         .certificates()
         .iter()
         .all(|certificate| certificate.attempt == attempt && certificate.transcript == transcript);
-    if !bound {
-        return Err(Reject::CertificateMismatch);
-    }
-    let proofs = record
-        .proofs
-        .iter()
-        .map(|proof| check_proof(proof, &sharing, coordinators))
-        .collect::<Result<Vec<_>, Reject>>()?;
-    let proved: BTreeSet<_> = proofs.iter().flatten().collect();
-    let distinct: BTreeSet<_> = proofs.iter().collect();
-    if proved.len() != sharing.plan().roster.len() || distinct.len() != proofs.len() {
-        return Err(Reject::SessionMembers);
-    }
+    let bound = bound.then_some(()).ok_or(Reject::CertificateMismatch);
+    step(CeremonyStep::Transcript, bound)?;
+    step(CeremonyStep::DealtKey, check_key(&words, &sharing))?;
+    let proofs = check_proofs(&record.proofs, &sharing, coordinators);
+    step(CeremonyStep::Proofs, broken(&proofs))?;
     Ok(CheckedCeremony {
         sharing,
         attempt,
-        proofs,
+        proofs: proofs?,
     })
 }
 
-fn check_header(header: &SessionHeader, plan: &Approved<Plan>, flow: Flow) -> Result<(), Reject> {
+fn broken<T>(outcome: &Result<T, Reject>) -> Result<(), Reject> {
+    outcome.as_ref().map(|_| ()).map_err(|code| *code)
+}
+
+fn check_attempt(
+    record: &CeremonyRecord,
+    plan: &Approved<Plan>,
+    coordinators: &[IdentityKey],
+) -> Result<Verified<SessionHeader>, Reject> {
+    let header = header_of(&record.header, coordinators)?;
+    check_header(&header, plan, Flow::Dkg)?;
+    let everybody = plan.roster.iter().map(|member| &member.identifier);
+    if header.members.iter().eq(everybody) {
+        Ok(header)
+    } else {
+        Err(Reject::SessionMembers)
+    }
+}
+
+pub(super) fn check_header(
+    header: &SessionHeader,
+    plan: &Approved<Plan>,
+    flow: Flow,
+) -> Result<(), Reject> {
     let digest = PlanDigest::from_bytes(plan.digest());
     let (Subject::Ceremony(subject), Ceremony::Dkg(terms)) = (&header.subject, &plan.ceremony)
     else {
@@ -104,12 +180,12 @@ fn check_header(header: &SessionHeader, plan: &Approved<Plan>, flow: Flow) -> Re
     }
 }
 
-/// The digests of everybody's round one.
+/// Everybody's round one.
 fn round1(
     record: &CeremonyRecord,
     plan: &Approved<Plan>,
     attempt: SessionId,
-) -> Result<Vec<MessageDigest>, Reject> {
+) -> Result<Vec<Verified<DkgRound1>>, Reject> {
     let words = words_of_all(&record.round1, plan)?;
     let threshold = usize::from(plan.threshold.value());
     for (word, member) in words.iter().zip(&plan.roster) {
@@ -120,11 +196,19 @@ fn round1(
         if word.member != member.identifier {
             return Err(Reject::SessionMembers);
         }
-        if word.commitment.len() != threshold {
+        let senders = word.sealing_keys.iter().map(|(sender, _)| *sender);
+        if word.commitment.len() != threshold || !senders.eq(others(plan, member.identifier)) {
             return Err(Reject::DkgCommitment);
         }
+        let head = word.standing.checkpoint.clone();
+        head.verify(&member.identity)?;
     }
-    Ok(digests(&words))
+    Ok(words)
+}
+
+fn in_time(words: &[Verified<DkgRound1>], plan: &Plan) -> Result<(), Reject> {
+    let in_time = words.iter().all(|word| word.standing.time < plan.expires);
+    in_time.then_some(()).ok_or(Reject::PlanExpired)
 }
 
 fn manifests(
@@ -198,33 +282,19 @@ fn check_package(
     .map_err(|_| Reject::DkgEquivocation)
 }
 
-fn check_proof(
-    proof: &ProofRecord,
-    sharing: &CertifiedSharing,
-    coordinators: &[IdentityKey],
-) -> Result<Vec<Identifier>, Reject> {
-    let header = header_of(&proof.header, coordinators)?;
-    check_header(&header, sharing.plan(), Flow::ProofOfLife)?;
-    let challenge = Item::proof_of_life(
-        sharing.plan_digest(),
-        sharing.share_version(),
-        &header.members,
-        &header.nonce,
-    )?;
-    let round = Round {
-        header: &proof.header,
-        commitments: &proof.commitments,
-        package: &proof.package,
-        shares: &proof.shares,
-    };
-    round.check(
-        sharing.plan(),
-        sharing.public(),
-        coordinators,
-        &[challenge],
-        &[proof.signature],
-    )?;
-    Ok(header.members.to_vec())
+/// Group key and verifying shares, worked out again from everybody's commitments.
+fn check_key(words: &[Verified<DkgRound1>], sharing: &CertifiedSharing) -> Result<(), Reject> {
+    let commitments: Vec<_> = words
+        .iter()
+        .map(|word| (word.member, &*word.commitment))
+        .collect();
+    let dealt = dealt_key(sharing.plan().threshold, &commitments);
+    let dealt = dealt.map_err(|_| Reject::DkgCommitment)?;
+    if dealt == *sharing.public() {
+        Ok(())
+    } else {
+        Err(Reject::CertificateMismatch)
+    }
 }
 
 fn others(plan: &Plan, member: Identifier) -> impl Iterator<Item = Identifier> {
@@ -235,7 +305,7 @@ fn others(plan: &Plan, member: Identifier) -> impl Iterator<Item = Identifier> {
 }
 
 /// One word of each member of the plan, in its order.
-fn words_of_all<T: firn_protocol::envelope::Document>(
+fn words_of_all<T: Document>(
     words: &[Envelope<T>],
     plan: &Plan,
 ) -> Result<Vec<Verified<T>>, Reject> {

@@ -2,8 +2,9 @@
 //! claims, and believes no machine that took part.
 
 mod ceremony;
+mod proofs;
 
-pub use ceremony::{CheckedCeremony, check_ceremony};
+pub use ceremony::{CeremonyStep, CheckedCeremony, check_ceremony, check_steps};
 pub use firn_client::evidence::{CheckedSigning, SigningTerms, check_signed};
 
 #[cfg(test)]
