@@ -18,6 +18,7 @@ use firn_protocol::{
     keys::IdentitySecret,
     reject::Reject,
 };
+use firn_transport::CredentialFiles;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -50,7 +51,7 @@ pub struct Config {
     pub limits: Bounds,
 }
 
-/// Where the TLS identity is, all of it PEM.
+/// Where the TLS identity is, all of it PEM, and how it is kept up to date.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsFiles {
@@ -60,6 +61,49 @@ pub struct TlsFiles {
     pub key: PathBuf,
     /// The roots of the trust domain.
     pub roots: PathBuf,
+    /// How often the files are looked at.
+    #[serde(default = "default_look")]
+    pub look_every_ms: u32,
+    /// How long before a certificate's end it is warned of; by default 14 days, or a third of the
+    /// certificate's life if that is shorter.
+    #[serde(default)]
+    pub warn_before_hours: Option<u32>,
+}
+
+impl TlsFiles {
+    /// The three files.
+    #[must_use]
+    pub fn files(&self) -> CredentialFiles {
+        CredentialFiles {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            roots: self.roots.clone(),
+        }
+    }
+
+    /// [`TlsFiles::look_every_ms`] as a duration.
+    #[must_use]
+    pub fn look_every(&self) -> Duration {
+        Duration::from_millis(u64::from(self.look_every_ms))
+    }
+
+    /// [`TlsFiles::warn_before_hours`] as a duration.
+    #[must_use]
+    pub fn warn_before(&self) -> Option<Duration> {
+        self.warn_before_hours
+            .map(|hours| Duration::from_hours(u64::from(hours)))
+    }
+
+    fn is_sound(&self) -> bool {
+        (100..=3_600_000).contains(&self.look_every_ms)
+            && self
+                .warn_before_hours
+                .is_none_or(|hours| (1..=87_600).contains(&hours))
+    }
+}
+
+const fn default_look() -> u32 {
+    30_000
 }
 
 /// How much and how long.
@@ -138,6 +182,10 @@ impl Config {
         if !config.limits.are_sound() {
             let bounds =
                 "requests must be 1 to 1024, step_ms 100 to 600000, drain_ms at most 600000";
+            return Err(invalid(bounds.to_owned()));
+        }
+        if !config.tls.is_sound() {
+            let bounds = "look_every_ms must be 100 to 3600000, warn_before_hours 1 to 87600";
             return Err(invalid(bounds.to_owned()));
         }
         if AuthoritiesDigest::from_hex(&config.authorities_digest).is_none() {
@@ -261,7 +309,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), CoordinatorErro
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-    use super::{Bounds, Config, write_atomically};
+    use super::{Bounds, Config, default_look, write_atomically};
 
     const DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -291,7 +339,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("coordinator.toml");
         fs::write(&path, include_str!("../../deploy/coordinator.toml")).unwrap();
-        assert_eq!(Config::load(&path).unwrap().limits, Bounds::default());
+        let config = Config::load(&path).unwrap();
+        assert_eq!(config.limits, Bounds::default());
+        assert_eq!(config.tls.look_every_ms, default_look());
+        assert_eq!(config.tls.warn_before(), None);
     }
 
     #[test]
@@ -300,6 +351,8 @@ mod tests {
         for (more, after) in [
             ("surprise = 1", ""),
             ("", "surprise = 1"),
+            ("", "look_every_ms = 99"),
+            ("", "warn_before_hours = 0"),
             ("", "[limits]\nrequests = 0"),
             ("", "[limits]\nstep_ms = 1"),
             ("listen = \"nowhere\"", ""),

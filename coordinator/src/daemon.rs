@@ -3,6 +3,7 @@
 
 use std::{future::Future, sync::Arc};
 
+use firn_process::{Upkeep, service_manager};
 use firn_protocol::{
     codec::Text,
     documents::Authorities,
@@ -12,12 +13,9 @@ use firn_protocol::{
     reject::Reject,
 };
 use firn_transport::{
-    Connection, Greeting, Limits, Listener, PendingConnection, TlsIdentity, Trust,
+    Connection, DefaultTimeProvider, Greeting, Limits, Listener, PendingConnection, Renewal,
 };
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    time::timeout,
-};
+use tokio::time::timeout;
 
 use crate::{
     config::{Config, write_atomically},
@@ -45,11 +43,13 @@ pub async fn run(
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), CoordinatorError> {
-    let (shared, listener) = start(&config)?;
+    let (shared, listener, mut upkeep) = start(&config)?;
+    service_manager::ready(&upkeep.status());
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         tokio::select! {
             () = &mut shutdown => break,
+            due = upkeep.next() => upkeep.act(due, &listener),
             pending = listener.accept() => match pending {
                 Ok(pending) => drop(tokio::spawn(greet(Arc::clone(&shared), pending))),
                 Err(_) => break,
@@ -57,6 +57,7 @@ pub async fn run(
         }
     }
     tracing::info!("stopping");
+    service_manager::stopping("what is in flight may end");
     shared.stop();
     if timeout(shared.bounds.drain(), idle(&shared)).await.is_err() {
         tracing::warn!(code = %Reject::Deadline, "stopped with work in flight; it can be asked for again");
@@ -68,31 +69,21 @@ pub async fn run(
     Ok(())
 }
 
-/// Resolves when the process is told to stop: SIGTERM or SIGINT.
-///
-/// # Errors
-/// When the handlers cannot be installed.
-pub fn stop_signal() -> Result<impl Future<Output = ()>, CoordinatorError> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(CoordinatorError::System)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(CoordinatorError::System)?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
-}
-
-fn start(config: &Config) -> Result<(Arc<Shared>, Listener), CoordinatorError> {
+fn start(config: &Config) -> Result<(Arc<Shared>, Listener, Upkeep), CoordinatorError> {
     let secret = config.load_identity()?;
     let authorities = config.load_authorities()?;
     let tls = &config.tls;
-    let about = |what: &std::path::Path| {
-        let what = what.display().to_string();
-        move |source| CoordinatorError::Transport { what, source }
-    };
-    let identity =
-        TlsIdentity::load(&tls.certificate, &tls.key).map_err(about(&tls.certificate))?;
+    let (renewal, identity, trust) = Renewal::begin(
+        tls.files(),
+        authorities.trust_domain.clone(),
+        tls.warn_before(),
+        Arc::new(DefaultTimeProvider),
+    )
+    .map_err(|source| CoordinatorError::Transport {
+        what: tls.certificate.display().to_string(),
+        source,
+    })?;
+    let upkeep = Upkeep::new(renewal, tls.look_every()).map_err(CoordinatorError::System)?;
     let id = identity.spiffe_id().clone();
     if authorities.coordinator(&id) != Some(&secret.identity()) {
         return Err(CoordinatorError::NotACoordinator {
@@ -101,8 +92,6 @@ fn start(config: &Config) -> Result<(Arc<Shared>, Listener), CoordinatorError> {
             identity: secret.identity().to_string(),
         });
     }
-    let trust =
-        Trust::load(authorities.trust_domain.clone(), &tls.roots).map_err(about(&tls.roots))?;
     let listener = Listener::bind(
         config.listen,
         &identity,
@@ -125,7 +114,7 @@ fn start(config: &Config) -> Result<(Arc<Shared>, Listener), CoordinatorError> {
     }
     tracing::info!(%address, %id, identity = %secret.identity(), software = SOFTWARE, "listening");
     let shared = Shared::new(Voice::new(id, secret), authorities, config.limits);
-    Ok((Arc::new(shared), listener))
+    Ok((Arc::new(shared), listener, upkeep))
 }
 
 /// Returns when no request and no ceremony is in flight.

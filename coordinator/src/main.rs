@@ -29,12 +29,14 @@ Example:
   certificate = \"coordinator.pem\"
   key = \"coordinator-key.pem\"
   roots = \"ca.pem\"
+  look_every_ms = 30000              # optional; a new certificate is taken without a restart
 
   [limits]                           # optional, these are the defaults
   requests = 64                      # at once; more are told that it is busy
   step_ms = 10000                    # how long members may take for a step
   drain_ms = 5000                    # what is in flight may go on after SIGTERM
 
+SIGTERM drains, a second one ends at once. SIGHUP reads certificate, key and roots again.
 The log goes to standard error: text on a terminal, JSON otherwise. RUST_LOG sets its level.";
 
 fn main() -> ExitCode {
@@ -55,5 +57,8 @@ fn run(arguments: &Arguments) -> Result<(), CoordinatorError> {
         .enable_all()
         .build()
         .map_err(CoordinatorError::System)?;
-    runtime.block_on(async { daemon::run(config, daemon::stop_signal()?).await })
+    runtime.block_on(async {
+        let stop = firn_process::stop_signal().map_err(CoordinatorError::System)?;
+        daemon::run(config, stop).await
+    })
 }

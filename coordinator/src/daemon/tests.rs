@@ -119,7 +119,9 @@ fn configure(folder: &Path, ca: &Ca) -> Config {
     ] {
         fs::write(folder.join(file), bytes).unwrap();
     }
-    fs::set_permissions(folder.join("id"), fs::Permissions::from_mode(0o600)).unwrap();
+    for secret in ["id", "c.key"] {
+        fs::set_permissions(folder.join(secret), fs::Permissions::from_mode(0o600)).unwrap();
+    }
     let text = format!(
         "address_file = \"address\"\nidentity_key = \"id\"\nauthorities = \"auth\"\n\
          authorities_digest = \"{digest}\"\n\
