@@ -41,6 +41,24 @@ impl FrameSender {
         let _ = self.stream.finish();
     }
 
+    /// Ends the stream as [`Self::finish`] does and waits until the peer's machine has all of it, so that
+    /// the connection may be closed after it.
+    ///
+    /// # Errors
+    ///
+    /// The peer stopping the stream, a lost connection.
+    pub async fn delivered(mut self) -> Result<(), TransportError> {
+        let _ = self.stream.finish();
+        match self.stream.stopped().await {
+            Ok(None) => Ok(()),
+            Ok(Some(code)) => Err(quinn::WriteError::Stopped(code).into()),
+            Err(quinn::StoppedError::ConnectionLost(lost)) => Err(lost.into()),
+            Err(quinn::StoppedError::ZeroRttRejected) => {
+                Err(quinn::WriteError::ZeroRttRejected.into())
+            }
+        }
+    }
+
     /// Gives the stream up: the peer's reader fails with the code.
     pub fn reset(mut self, code: u16) {
         let _ = self.stream.reset(VarInt::from_u32(u32::from(code)));

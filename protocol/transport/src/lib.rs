@@ -34,7 +34,7 @@ pub use dialer::Dialer;
 pub use error::TransportError;
 pub use framing::{FrameReceiver, FrameSender};
 pub use identity::{BadFingerprint, Fingerprint, MAX_CHAIN, TlsIdentity, spiffe_id};
-pub use limits::{Limits, MAX_GREETING, MAX_INCOMING};
+pub use limits::{IDLE_MS, Limits, MAX_GREETING, MAX_INCOMING};
 pub use listener::{Greeting, Listener, PendingConnection};
 pub use renewal::{CredentialFiles, Ending, Renewable, Renewal};
 pub use rustls::{

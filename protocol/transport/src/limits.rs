@@ -19,7 +19,10 @@ const MIN_WINDOW: u32 = 4 << 10;
 const MAX_WINDOW: u32 = 16 << 20;
 const MAX_CONNECTION_WINDOW: u32 = 4 << 20;
 const DEFAULT_STREAMS: u32 = 8;
-const IDLE_MS: u32 = 15_000;
+
+/// After this long without anything from the peer, keep-alives included, a connection has ended.
+pub const IDLE_MS: u32 = 15_000;
+
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Bytes buffered for one attempt that nobody has decided on; there is no 0-RTT to buffer.
