@@ -15,6 +15,12 @@ pub mod payment;
 pub mod profile;
 mod proposal;
 mod system;
+#[cfg(test)]
+#[allow(
+    clippy::arithmetic_side_effects,
+    reason = "a test that overflows fails"
+)]
+mod testing;
 
 pub use address::{Address, BadAddress};
 pub use authorities::PinnedAuthorities;

@@ -20,11 +20,17 @@ use firn_protocol::{
 use firn_transport::{Connection, Dialer, FrameReceiver, TransportError};
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    net::lookup_host,
+    time::{Instant, timeout, timeout_at},
+};
 
 use crate::{
+    address::Address,
+    authorities::PinnedAuthorities,
     caller::Caller,
-    error::{Error, No, Tried},
+    error::{Error, No, Tried, WhatNext},
+    profile::Coordinator,
     system::{nonce, now},
 };
 
@@ -47,6 +53,9 @@ pub struct Line {
 }
 
 const CONNECTING: &str = "connecting to the coordinator";
+const LOOKING_UP: &str = "looking the coordinator's address up";
+/// How long a name server may take.
+const LOOKUP: Duration = Duration::from_secs(5);
 
 impl Line {
     /// Dials the coordinator as `caller`.
@@ -78,6 +87,68 @@ impl Line {
             connection,
             holder: peer.holder.clone(),
             _dialer: dialer,
+        })
+    }
+
+    /// Dials every address that a coordinator's name stands for, until it welcomes at one of them.
+    ///
+    /// # Errors
+    /// As [`Self::connect`], of the last address; [`Error::Transport`] for a name that has none.
+    pub async fn dial(
+        caller: &Caller,
+        holder: &KeyHolder,
+        address: &Address,
+    ) -> Result<Self, Error> {
+        let name = (address.host(), address.port());
+        let addresses = timeout(LOOKUP, lookup_host(name))
+            .await
+            .map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))
+            .and_then(|found| found)
+            .map_err(|error| Error::transport(LOOKING_UP)(TransportError::Socket(error)))?;
+        let nowhere = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let mut failed = Error::transport(LOOKING_UP)(TransportError::Socket(nowhere));
+        for address in addresses {
+            let holder = holder.clone();
+            match Self::connect(caller, &Peer { address, holder }).await {
+                Ok(line) => return Ok(line),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    /// Dials these coordinators in order, until one of them welcomes.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] for a coordinator that is not in the Authorities; a no;
+    /// [`Error::Unreachable`].
+    pub async fn to_any(
+        caller: &Caller,
+        authorities: &PinnedAuthorities,
+        coordinators: &[Coordinator],
+    ) -> Result<Self, Error> {
+        let mut tried = Vec::new();
+        for one in coordinators {
+            let holder = authorities.coordinator_named(&one.name);
+            let holder = holder.ok_or(Error::Unfit {
+                what: "a coordinator's name",
+                code: Reject::UnknownCoordinator,
+            })?;
+            match Self::dial(caller, holder, &one.address).await {
+                Ok(line) => return Ok(line),
+                Err(error) if error.what_next() == WhatNext::Usage || coordinators.len() == 1 => {
+                    return Err(error);
+                }
+                Err(error) => tried.push(Tried {
+                    coordinator: one.name.clone(),
+                    code: error.code(),
+                    reason: error.to_string(),
+                }),
+            }
+        }
+        Err(Error::Unreachable {
+            doing: CONNECTING,
+            tried,
         })
     }
 

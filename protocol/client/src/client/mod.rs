@@ -4,6 +4,8 @@
 mod pause;
 mod seat;
 mod story;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::BTreeSet,

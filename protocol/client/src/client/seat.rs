@@ -7,19 +7,9 @@ use firn_protocol::{
     documents::KeyHolder,
     messages::{FromRequests, ToRequests},
 };
-use firn_transport::TransportError;
-use tokio::{net::lookup_host, sync::Mutex, time::timeout};
+use tokio::sync::Mutex;
 
-use crate::{
-    address::Address,
-    caller::Caller,
-    error::Error,
-    line::{Line, Peer},
-};
-
-const LOOKING_UP: &str = "looking the coordinator's address up";
-/// How long a name server may take.
-const LOOKUP: Duration = Duration::from_secs(5);
+use crate::{address::Address, caller::Caller, error::Error, line::Line};
 
 #[derive(Debug)]
 pub(super) struct Seat {
@@ -79,7 +69,7 @@ impl Seat {
         if let Some(line) = &*held {
             return Ok(line.clone());
         }
-        let line = self.dial(caller).await?;
+        let line = Line::dial(caller, &self.holder, &self.address).await?;
         *held = Some(line.clone());
         Ok(line)
     }
@@ -90,28 +80,5 @@ impl Seat {
         if held.as_ref().is_some_and(|kept| kept.is_same(line)) {
             *held = None;
         }
-    }
-
-    /// Every address that the name stands for, until one of them welcomes.
-    async fn dial(&self, caller: &Caller) -> Result<Line, Error> {
-        let name = (self.address.host(), self.address.port());
-        let addresses = timeout(LOOKUP, lookup_host(name))
-            .await
-            .map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))
-            .and_then(|found| found)
-            .map_err(|error| Error::transport(LOOKING_UP)(TransportError::Socket(error)))?;
-        let nowhere = std::io::Error::from(std::io::ErrorKind::NotFound);
-        let mut failed = Error::transport(LOOKING_UP)(TransportError::Socket(nowhere));
-        for address in addresses {
-            let peer = Peer {
-                address,
-                holder: self.holder.clone(),
-            };
-            match Line::connect(caller, &peer).await {
-                Ok(line) => return Ok(line),
-                Err(error) => failed = error,
-            }
-        }
-        Err(failed)
     }
 }

@@ -2,6 +2,8 @@
 //! claims, and believes no machine that took part.
 
 mod outcome;
+#[cfg(test)]
+mod outcome_tests;
 mod round;
 mod signing;
 
