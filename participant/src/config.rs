@@ -15,6 +15,7 @@ use std::{
 };
 
 use firn_protocol::{ids::AuthoritiesDigest, names::SpiffeId};
+use firn_transport::CredentialFiles;
 use serde::Deserialize;
 
 use file::File;
@@ -108,6 +109,23 @@ pub struct TlsConfig {
     pub key: PathBuf,
     /// The roots that vouch for coordinators.
     pub roots: PathBuf,
+    /// How often the three files are looked at; 100 to 3,600,000, by default 30,000.
+    pub look_every_ms: u64,
+    /// How long before a certificate's end it is warned of: 1 to 87,600. By default 14 days, or a third
+    /// of the certificate's life if that is shorter.
+    pub warn_before_hours: Option<u64>,
+}
+
+impl TlsConfig {
+    /// The three files.
+    #[must_use]
+    pub fn files(&self) -> CredentialFiles {
+        CredentialFiles {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            roots: self.roots.clone(),
+        }
+    }
 }
 
 /// How the vault is unlocked.

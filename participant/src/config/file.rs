@@ -55,6 +55,8 @@ struct Tls {
     certificate: PathBuf,
     key: PathBuf,
     roots: PathBuf,
+    look_every_ms: Option<Spanned<u64>>,
+    warn_before_hours: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -130,6 +132,12 @@ impl File {
                 certificate: folder.join(self.tls.certificate),
                 key: folder.join(self.tls.key),
                 roots: folder.join(self.tls.roots),
+                look_every_ms: bounded(self.tls.look_every_ms, 30_000, 100, 3_600_000)?,
+                warn_before_hours: self
+                    .tls
+                    .warn_before_hours
+                    .map(|hours| bounded(Some(hours), 0, 1, 87_600))
+                    .transpose()?,
             },
             identity_key: folder.join(self.identity_key),
             authorities: folder.join(self.authorities),

@@ -48,7 +48,13 @@ fn has_the_documented_defaults() {
     let mut text: String = EXAMPLE
         .lines()
         .filter(|line| {
-            let given = ["anchor_dir", "control_socket", "log"];
+            let given = [
+                "anchor_dir",
+                "control_socket",
+                "log",
+                "look_every_ms",
+                "warn_before_hours",
+            ];
             !given.iter().any(|field| line.starts_with(field))
         })
         .take_while(|line| *line != "[limits]")
@@ -57,6 +63,8 @@ fn has_the_documented_defaults() {
     assert_eq!(config.anchor_dir, config.data_dir.join("anchor"));
     assert_eq!(config.control_socket, config.data_dir.join("control.sock"));
     assert_eq!(config.log, LogFormat::Auto);
+    assert_eq!(config.tls.look_every_ms, 30_000);
+    assert_eq!(config.tls.warn_before_hours, None);
     let limits = LimitsConfig {
         max_clock_skew_ms: 2_000,
         max_epoch_jump: 1_000,
@@ -108,6 +116,9 @@ fn refuses_what_the_types_allow_but_the_rules_do_not() {
         ("= 1000\n", "= 0\n", "max_epoch_jump"),
         ("= 86400000", "= 59999", "max_grant_life_ms"),
         ("= 86400000", "= 2592000001", "max_grant_life_ms"),
+        ("= 30000", "= 99", "look_every_ms"),
+        ("= 336", "= 0", "warn_before_hours"),
+        ("= 336", "= 87601", "warn_before_hours"),
         ("= 10000", "= 0", "step_timeout_ms"),
         ("= 10000", "= \"soon\"", "step_timeout_ms"),
     ] {

@@ -81,6 +81,12 @@ impl Upkeep {
         }
     }
 
+    /// The certificate in use.
+    #[must_use]
+    pub const fn renewal(&self) -> &Renewal {
+        &self.renewal
+    }
+
     /// A line for whoever asks systemd how the process does.
     #[must_use]
     pub fn status(&self) -> String {
