@@ -1,5 +1,7 @@
 //! Checks what a session leaves behind, from files alone. It decides whether the evidence proves what it
 //! claims, and believes no machine that took part.
+//!
+//! What became of a request is worked out in the same way, from what members state: see [`Statements`].
 
 mod outcome;
 #[cfg(test)]

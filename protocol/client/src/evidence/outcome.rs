@@ -1,23 +1,5 @@
 //! What became of a request, by the members' signed statements. It decides which statements count and
 //! what they prove together; who carried them is of no account.
-//!
-//! # The arithmetic
-//!
-//! A signature takes the shares of t of the n members. A member writes "released" to its disk before a
-//! share leaves, so a member that says that none has left speaks the truth unless it lies, or was rolled
-//! back or cloned; of those there are at most f = 2t - n - 1 (the bound under which any promise about the
-//! key as a whole holds). If s members say that no share of theirs has left, then at least s - f have
-//! let none out, and at most n - s + f have. No signature exists if these are fewer than t:
-//!
-//! ```text
-//! n - s + f < t    which is    s > n - t + f = t - 1    which is    s >= t
-//! ```
-//!
-//! So t such statements prove that no signature existed when the first of them was made. They do not
-//! prove that none can follow: whoever carries may still open an attempt while a grant lives. A member
-//! looks at the grant's end again when a share is about to leave, by a clock that never goes back; t
-//! statements made after the end of the last grant, and later by more than the most skew that a member
-//! can be told to allow, prove that none will ever follow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -161,6 +143,24 @@ pub struct Undetermined {
 }
 
 /// Members' words on one request, from one or more coordinators. Each member counts once.
+///
+/// # The arithmetic
+///
+/// A signature takes the shares of t of the n members. A member writes "released" to its disk before a
+/// share leaves, so a member that says that none has left speaks the truth unless it lies, or was rolled
+/// back or cloned; of those there are at most f = 2t - n - 1 (the bound under which any promise about the
+/// key as a whole holds). If s members say that no share of theirs has left, then at least s - f have
+/// let none out, and at most n - s + f have. No signature exists if these are fewer than t:
+///
+/// ```text
+/// n - s + f < t    which is    s > n - t + f = t - 1    which is    s >= t
+/// ```
+///
+/// So t such statements prove that no signature existed when the first of them was made. They do not
+/// prove that none can follow: whoever carries may still open an attempt while a grant lives. A member
+/// looks at the grant's end again when a share is about to leave, by a clock that never goes back; t
+/// statements made after the end of the last grant, and later by more than the most skew that a member
+/// can be told to allow, prove that none will ever follow.
 #[derive(Debug)]
 pub struct Statements<'a> {
     terms: OutcomeTerms<'a>,
