@@ -5,6 +5,7 @@ mod ceremonies;
 mod envelopes;
 mod forms;
 mod payments;
+mod questions;
 mod requests;
 mod rounds;
 mod values;
@@ -61,5 +62,6 @@ pub fn all(samples: &[Sample]) -> Vec<Case> {
     all.extend(requests::cases(world));
     all.extend(payments::cases(world));
     all.extend(rounds::cases(world));
+    all.extend(questions::cases(world));
     all
 }

@@ -18,7 +18,7 @@ pub(super) fn cases(world: &World) -> Vec<Case> {
 }
 
 /// The same bytes with one piece exchanged, which must be there once.
-fn exchanged(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+pub(super) fn exchanged(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let found: Vec<_> = (0..bytes.len())
         .filter(|at| bytes[*at..].starts_with(from))
         .collect();

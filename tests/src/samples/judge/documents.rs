@@ -283,7 +283,7 @@ pub(super) fn presence_query_envelope(
     one_of(&world.authorities.operators.identities(), envelope).map(|_| ())
 }
 
-pub(super) fn one_of<T: Document + Clone + 'static>(
+fn one_of<T: Document + Clone + 'static>(
     keys: &[IdentityKey],
     envelope: &Envelope<T>,
 ) -> Result<Verified<T>, Reject> {

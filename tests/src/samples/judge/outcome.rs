@@ -1,94 +1,88 @@
 //! What became of a request: a member judges the question, a requester each answer.
 
+use firn_client::evidence::{OutcomeTerms, RequestOutcome, Statements, Undetermined};
+use firn_participant::session::AskedOutcome;
 use firn_protocol::{
-    documents::KeyHolder,
+    codec::List,
     envelope::Envelope,
-    messages::{KnownRequest, OutcomeQuery, OutcomeReport, OutcomeStatement, RequestProgress},
+    keys::IdentityKey,
+    messages::{OutcomeQuery, OutcomeReport, OutcomeStatement},
     reject::Reject,
 };
 
-use super::{Verdict, documents as document, ensure, member_word, word};
+use super::{Verdict, documents as document, ensure, remembered, word};
 use crate::samples::{World, people::member};
 
-/// What a coordinator does before it asks anybody: any requester may ask it.
+/// What a coordinator does before it asks anybody: a requester asks for itself, with the key that its
+/// connection is known by.
 pub(super) fn query(world: &World, envelope: &Envelope<OutcomeQuery>) -> Verdict {
-    asking(world, envelope).map(|_| ())
+    let query = word(&world.people.requester.key(), envelope)?;
+    ensure(query.key_id == world.key_id(), Reject::KeyUnknown)
 }
 
 /// What a member does: only the owner of the highest epoch is told.
 pub(super) fn query_of_owner(world: &World, envelope: &Envelope<OutcomeQuery>) -> Verdict {
-    let holder = asking(world, envelope)?;
+    let place = |key_id| {
+        let known = (key_id == world.key_id()).then(|| member(1));
+        known.ok_or(Reject::KeyUnknown)
+    };
+    AskedOutcome::judge(envelope, place, &world.authorities)?;
+    // The look into the ledger, repeated: a table in memory is no durable ledger.
     let owner = world.ledger.owner(world.key_id());
-    let owns = owner.is_none_or(|owner| owner == holder.id);
+    let owner = owner.and_then(|owner| world.authorities.requester(&owner).copied());
+    let asks = envelope.claimed_signer()?;
+    let owns = owner.is_none_or(|owner| owner == asks);
     ensure(owns, Reject::EpochOwnerConflict)
 }
 
-fn asking<'a>(
-    world: &'a World,
-    envelope: &Envelope<OutcomeQuery>,
-) -> Result<&'a KeyHolder, Reject> {
-    let claimed = envelope.claimed_signer()?;
-    let mut requesters = world.authorities.requesters.iter();
-    let holder = requesters.find(|holder| holder.key == claimed);
-    let holder = holder.ok_or(Reject::UnknownSigner)?;
-    let query = word(&claimed, envelope)?;
-    ensure(query.key_id == world.key_id(), Reject::KeyUnknown)?;
-    Ok(holder)
-}
-
-/// What the requester does with member 1's word.
+/// What the requester does with one member's word.
 pub(super) fn statement(world: &World, envelope: &Envelope<OutcomeStatement>) -> Verdict {
-    statement_of(world, 1, envelope)
+    let nobody = IdentityKey::from_bytes([0; 32]);
+    let name = ("outcome of a request", nobody, envelope.as_bytes().to_vec());
+    remembered(name, || alone(world, envelope))
 }
 
-fn statement_of(world: &World, number: u16, envelope: &Envelope<OutcomeStatement>) -> Verdict {
-    let said = member_word(world, number, envelope)?;
-    let asked = world.outcome_query();
-    ensure(said.nonce == asked.nonce, Reject::UnexpectedMessage)?;
-    ensure(said.key_id == asked.key_id, Reject::GrantKeyMismatch)?;
-    ensure(
-        said.request_id == asked.request_id,
-        Reject::GrantRequestMismatch,
-    )?;
-    ensure(said.member == member(number), Reject::NotAMember)?;
-    member_word(world, number, &said.checkpoint)?;
-    match &said.known.0 {
-        Some(known) => known_request(world, number, known),
-        None => Ok(()),
-    }
-}
-
-/// A request id that stands for another intent is not this request. Signatures are known exactly
-/// where there is a receipt that carries them.
-fn known_request(world: &World, number: u16, known: &KnownRequest) -> Verdict {
-    let same = known.intent == world.opening.grant.intent;
-    ensure(same, Reject::RequestConflict)?;
-    match (known.progress, &known.receipt.0) {
-        (RequestProgress::Completed, Some(receipt)) => document::receipt_of(world, number, receipt),
-        (RequestProgress::Open | RequestProgress::Released, None) => Ok(()),
-        // Nothing refuses a request for good yet.
-        (RequestProgress::Refused, _)
-        | (RequestProgress::Completed, None)
-        | (RequestProgress::Open | RequestProgress::Released, Some(_)) => {
-            Err(Reject::UnsoundDocument)
+fn alone(world: &World, envelope: &Envelope<OutcomeStatement>) -> Verdict {
+    let statements = List::new(vec![envelope.clone()]).unwrap();
+    let report = OutcomeReport {
+        statements,
+        refusals: List::empty(),
+        missing: List::empty(),
+    };
+    match together(world, &report) {
+        RequestOutcome::Conflict(_) => Err(Reject::RequestConflict),
+        RequestOutcome::Undetermined(Undetermined { ignored, .. }) => {
+            ignored.first().map_or(Ok(()), |code| Err(*code))
+        }
+        RequestOutcome::Signed(_) | RequestOutcome::NotSigned(_) | RequestOutcome::Released(_) => {
+            Ok(())
         }
     }
 }
 
-/// What the requester does with everybody's. Who is missing is the coordinator's word.
+/// What the requester does with everybody's: what does not count by itself is left out there, and
+/// refused here. Who is missing is the coordinator's word.
 pub(super) fn report(world: &World, report: &OutcomeReport) -> Verdict {
-    let mut last = 0;
     for envelope in &report.statements {
-        let signer = envelope.claimed_signer()?;
-        let entry = world.plan.member(&signer).ok_or(Reject::UnknownSigner)?;
-        let number = entry.identifier.value();
-        statement_of(world, number, envelope)?;
-        ensure(last < number, Reject::SessionMembers)?;
-        last = number;
+        statement(world, envelope)?;
     }
     for (number, refusal) in &report.refusals {
         ensure(*number == member(3), Reject::NotAMember)?;
         document::refusal_envelope(world, refusal)?;
     }
     Ok(())
+}
+
+fn together(world: &World, report: &OutcomeReport) -> RequestOutcome {
+    let asked = world.outcome_query();
+    let signable = world.understand(&world.opening.intent);
+    let mut statements = Statements::new(OutcomeTerms {
+        sharing: &world.key.sharing,
+        request_id: asked.request_id,
+        nonce: asked.nonce,
+        signable: Some(&signable),
+        granted_until: Some(world.opening.grant.expires),
+    });
+    statements.add(report);
+    statements.judge()
 }

@@ -2,7 +2,6 @@
 
 use firn_protocol::{
     ids::PackageDigest,
-    keys::IdentityKey,
     limits,
     messages::{
         FromRequests, Package, RequestFailed, RequestSigned, SignRequest, SigningRecord, ToRequests,
@@ -17,16 +16,12 @@ use crate::samples::{World, people, signing::Round};
 
 /// What the coordinator does: the signatures that it can check before it asks anybody.
 pub(in crate::samples) fn to_requests(world: &World, bytes: &[u8]) -> Verdict {
+    let requester = world.people.requester.key();
     match decode(bytes, limits::MAX_OPEN)? {
         ToRequests::Sign(request) => sign(world, &request),
         ToRequests::Outcome(query) => outcome::query(world, &query),
-        ToRequests::Key(query) => document::key_query_of(world, &requesters(world), &query),
+        ToRequests::Key(query) => document::key_query_of(world, &[requester], &query),
     }
-}
-
-fn requesters(world: &World) -> Vec<IdentityKey> {
-    let requesters = world.authorities.requesters.iter();
-    requesters.map(|holder| holder.key).collect()
 }
 
 fn sign(world: &World, request: &SignRequest) -> Verdict {

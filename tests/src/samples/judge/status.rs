@@ -1,18 +1,18 @@
 //! How a member is: the member judges who asks, the operator what is answered.
 
+use firn_participant::session::judge_status_query;
 use firn_protocol::{
     envelope::Envelope,
     messages::{MemberStatus, StatusQuery, StatusReport},
     reject::Reject,
 };
 
-use super::{Verdict, documents as document, ensure, member_word};
+use super::{Verdict, ensure, member_word};
 use crate::samples::{World, id};
 
 /// What a coordinator does, and a member: any operator may ask.
 pub(super) fn query(world: &World, envelope: &Envelope<StatusQuery>) -> Verdict {
-    let operators = world.authorities.operators.identities();
-    document::one_of(&operators, envelope).map(|_| ())
+    judge_status_query(envelope, &world.authorities).map(|_| ())
 }
 
 /// What the operator does with member 1's word.
