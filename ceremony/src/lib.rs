@@ -13,6 +13,7 @@ mod error;
 pub mod evidence;
 pub mod fingerprint;
 pub mod ledger;
+pub mod local;
 mod output;
 pub mod payment;
 pub mod verdict;

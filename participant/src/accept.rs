@@ -1,53 +1,38 @@
 //! The operator's word, on this machine, that a plan may be carried out. It decides whether a plan is
-//! the one that was read out and whether it counts here; the running participant checks it again.
-
-use std::path::{Path, PathBuf};
+//! the one that was read out and whether it counts here; the session checks it again when it begins.
 
 use firn_protocol::{
-    codec::{self, Malformed},
-    documents::Plan,
-    envelope::Endorsed,
-    ids::PlanDigest,
+    codec::Malformed,
+    documents::{Authorities, Plan},
+    envelope::Approved,
+    ids::{AuthoritiesDigest, PlanDigest, UnixMillis},
+    keys::IdentityKey,
+    messages::{AcceptPlan, PlanAccepted},
+    names::SpiffeId,
     reject::Reject,
     sharing::verify_plan,
 };
 
-use crate::{
-    config::Config,
-    documents::{DocumentError, accept_plan},
-    identity::{IdentityError, load_authorities, load_identity},
-    private_files::{FileError, read_public},
-};
+use crate::documents::DocumentError;
 
 /// Why a plan is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
-    /// The plan's file.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// Identity key or Authorities.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// It cannot be kept.
-    #[error(transparent)]
-    Document(#[from] DocumentError),
-    /// The file is no plan.
-    #[error("{path} is no endorsed plan: {reason}")]
-    NoPlan {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: Malformed,
-    },
+    /// It is no plan.
+    #[error("that is no endorsed plan: {0}")]
+    NoPlan(#[from] Malformed),
     /// It is another plan than the one that was read out.
     #[error("the plan's fingerprint is {found}, not the one given")]
     Fingerprint {
         /// The plan's digest.
         found: PlanDigest,
     },
-    /// It does not count here.
+    /// It does not count here, or cannot be recorded.
     #[error("the plan does not count here: {0}")]
-    Refused(Reject),
+    Refused(#[from] Reject),
+    /// It cannot be kept.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
 }
 
 impl AcceptError {
@@ -55,12 +40,10 @@ impl AcceptError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::File(error) => error.code(),
-            Self::Identity(error) => error.code(),
-            Self::Document(error) => error.code(),
-            Self::NoPlan { .. } => "plan_unreadable",
+            Self::NoPlan(_) => "plan_unreadable",
             Self::Fingerprint { .. } => "plan_fingerprint",
             Self::Refused(code) => code.name(),
+            Self::Document(error) => error.code(),
         }
     }
 
@@ -68,67 +51,61 @@ impl AcceptError {
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::File(error) => error.advice(),
-            Self::Identity(error) => error.advice(),
-            Self::Document(error) => error.advice(),
-            Self::NoPlan { .. } => "Fetch the plan's file again from whoever wrote it.",
+            Self::NoPlan(_) => "Fetch the plan's file again from whoever wrote it.",
             Self::Fingerprint { .. } => {
                 "Compare again by voice. If it stays different, somebody changed the file: stop."
             }
             Self::Refused(code) => code.advice(),
+            Self::Document(error) => error.advice(),
         }
     }
 }
 
-/// A plan that is accepted.
-#[derive(Debug)]
-pub struct Accepted {
-    digest: PlanDigest,
-    member: String,
+/// For whom a plan is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Acceptor<'a> {
+    /// The keys that count.
+    pub authorities: &'a Authorities,
+    /// Their digest, as the operator pinned it.
+    pub authorities_digest: AuthoritiesDigest,
+    /// This participant's key.
+    pub identity: IdentityKey,
+    /// The name in its TLS certificate.
+    pub name: &'a SpiffeId,
 }
 
-impl Accepted {
-    /// For the operator, or as JSON for a script.
-    #[must_use]
-    pub fn to_text(&self, json: bool) -> String {
-        if json {
-            serde_json::json!({ "plan": self.digest.to_string(), "member": self.member })
-                .to_string()
-        } else {
-            format!("accepted plan {} as member {}", self.digest, self.member)
+impl Acceptor<'_> {
+    /// Judges a plan: it is the one with the fingerprint, the operators have endorsed it under these
+    /// Authorities, this participant is in its roster under its own name, and its time is not over.
+    ///
+    /// # Errors
+    /// [`AcceptError`], in this order.
+    pub fn judge(
+        &self,
+        asked: &AcceptPlan,
+        now: UnixMillis,
+    ) -> Result<(Approved<Plan>, PlanAccepted), AcceptError> {
+        let (_, digest) = asked.plan.read::<Plan>()?;
+        let found = PlanDigest::from_bytes(digest);
+        if asked.fingerprint != found {
+            return Err(AcceptError::Fingerprint { found });
         }
+        let plan = verify_plan(
+            asked.plan.clone(),
+            self.authorities,
+            self.authorities_digest,
+        )?;
+        let member = plan
+            .member(&self.identity)
+            .filter(|member| member.tls_name == *self.name)
+            .ok_or(Reject::NotAMember)?;
+        if plan.expires <= now {
+            return Err(Reject::PlanExpired.into());
+        }
+        let accepted = PlanAccepted {
+            plan: found,
+            member: member.name.clone(),
+        };
+        Ok((plan, accepted))
     }
-}
-
-/// Accepts the plan in `path` for this machine, if it is the one with the fingerprint, the operators
-/// have endorsed it, and this participant is in its roster.
-///
-/// # Errors
-/// [`AcceptError`].
-pub fn accept(config: &Config, path: &Path, fingerprint: &str) -> Result<Accepted, AcceptError> {
-    let (authorities, authorities_digest) =
-        load_authorities(&config.authorities, config.authorities_digest)?;
-    let identity = load_identity(&config.identity_key)?.identity();
-    let bytes = read_public(path, Endorsed::LIMIT)?;
-    let no_plan = |reason| AcceptError::NoPlan {
-        path: path.to_owned(),
-        reason,
-    };
-    let endorsed: Endorsed = codec::decode(&bytes, Endorsed::LIMIT).map_err(no_plan)?;
-    let (_, digest) = endorsed.read::<Plan>().map_err(no_plan)?;
-    let found = PlanDigest::from_bytes(digest);
-    if PlanDigest::from_hex(fingerprint) != Some(found) {
-        return Err(AcceptError::Fingerprint { found });
-    }
-    let plan = verify_plan(endorsed.clone(), &authorities, authorities_digest)
-        .map_err(AcceptError::Refused)?;
-    let member = plan
-        .member(&identity)
-        .filter(|member| member.tls_name == config.name)
-        .ok_or(AcceptError::Refused(Reject::NotAMember))?;
-    let digest = accept_plan(&config.data_dir, &endorsed)?;
-    Ok(Accepted {
-        digest,
-        member: member.name.to_string(),
-    })
 }

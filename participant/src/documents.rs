@@ -193,6 +193,18 @@ impl Documents {
         load_plan(&accepted_path(&self.data_dir, digest), digest)
     }
 
+    /// Accepts a plan for this machine, in the operator's name; durable when this returns. The operator
+    /// has compared its fingerprint, and the caller has verified its signatures.
+    ///
+    /// # Errors
+    /// [`DocumentError::NotKept`] for a plan that contradicts itself; [`DocumentError::File`].
+    pub fn accept_plan(&self, plan: &Endorsed) -> Result<PlanDigest, DocumentError> {
+        let digest = plan_digest(plan)?;
+        let path = accepted_path(&self.data_dir, digest);
+        write_private(&path, &codec::encode(plan)?)?;
+        Ok(digest)
+    }
+
     fn put(&self, kind: &str, digest: &[u8; 32], bytes: &[u8]) -> Result<(), DocumentError> {
         Ok(write_private(&self.path(kind, digest), bytes)?)
     }
@@ -203,19 +215,6 @@ impl Documents {
             .join(kind)
             .join(hex::encode(digest))
     }
-}
-
-/// Accepts a plan for this machine, in the operator's name. The operator has compared its fingerprint,
-/// and the caller has verified its signatures; a running participant finds it here.
-///
-/// # Errors
-/// [`DocumentError::NotKept`] for a plan that contradicts itself; [`DocumentError::File`].
-pub fn accept_plan(data_dir: &Path, plan: &Endorsed) -> Result<PlanDigest, DocumentError> {
-    let digest = plan_digest(plan)?;
-    ensure_private_folder(data_dir)?;
-    ensure_private_folder(&data_dir.join(ACCEPTED))?;
-    write_private(&accepted_path(data_dir, digest), &codec::encode(plan)?)?;
-    Ok(digest)
 }
 
 fn accepted_path(data_dir: &Path, digest: PlanDigest) -> PathBuf {

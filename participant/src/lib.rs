@@ -2,6 +2,7 @@
 
 pub mod accept;
 pub mod config;
+pub mod control;
 pub mod daemon;
 pub mod documents;
 pub mod identity;

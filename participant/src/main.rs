@@ -1,13 +1,10 @@
-//! The participant's command line: run the daemon, or accept a plan on this machine.
+//! The participant's command line: run the daemon, or make what it needs. What an operator asks a running
+//! daemon goes through its control socket, with `firn`.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use firn_participant::{
-    accept,
     config::{Config, EXAMPLE, LogFormat},
     daemon, process, vault,
 };
@@ -15,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 
 const EXAMPLES: &str = "Examples:
   firn-participant --config /etc/firn/participant.toml
-  firn-participant --config /etc/firn/participant.toml accept plan.cbor --fingerprint 3f9c…";
+  firn-participant example-config > participant.toml";
 
 /// Holds one signing share and decides for itself what it signs.
 #[derive(Debug, Parser)]
@@ -44,20 +41,6 @@ enum Action {
     /// Print a configuration with every field.
     #[command(after_help = "Example:\n  firn-participant example-config > participant.toml")]
     ExampleConfig,
-    /// Accept a plan on this machine, after comparing its fingerprint.
-    #[command(
-        after_help = "Example:\n  firn-participant --config participant.toml accept plan.cbor --fingerprint 3f9c…"
-    )]
-    Accept {
-        /// The endorsed plan.
-        plan: PathBuf,
-        /// The plan's fingerprint as the operators read it out: its digest, 64 hexadecimal digits.
-        #[arg(long, value_name = "HEX")]
-        fingerprint: String,
-        /// Print one JSON object instead of text.
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 fn main() -> ExitCode {
@@ -75,27 +58,10 @@ fn main() -> ExitCode {
             say(EXAMPLE.trim_end());
             ExitCode::SUCCESS
         }
-        Some(Action::Accept {
-            plan,
-            fingerprint,
-            json,
-        }) => with_config(&arguments.config, |config| {
-            match accept::accept(&config, &plan, &fingerprint) {
-                Ok(accepted) => {
-                    say(&accepted.to_text(json));
-                    ExitCode::SUCCESS
-                }
-                Err(error) => fail(error.code(), &error, error.advice()),
-            }
-        }),
-        None => with_config(&arguments.config, run),
-    }
-}
-
-fn with_config(path: &Path, act: impl FnOnce(Config) -> ExitCode) -> ExitCode {
-    match Config::load(path) {
-        Ok(config) => act(config),
-        Err(error) => fail(error.code(), &error, error.advice()),
+        None => match Config::load(&arguments.config) {
+            Ok(config) => run(config),
+            Err(error) => fail(error.code(), &error, error.advice()),
+        },
     }
 }
 

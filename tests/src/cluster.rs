@@ -19,7 +19,9 @@ use firn_ceremony::{
     authority::{self, PlanTerms},
     client::{OperatorLine, Peer, RequesterLine},
     domain::{Domain, DomainTerms, Party, files::write_document},
-    ledger, now,
+    ledger,
+    local::LocalLine,
+    now,
     payment::own_scripts,
 };
 use firn_ledger::{
@@ -30,13 +32,12 @@ use firn_ledger::{
 use firn_protocol::{
     documents::{Activation, Plan},
     envelope::Approved,
-    ids::UnixMillis,
+    ids::{PlanDigest, UnixMillis},
     keys::IdentitySecret,
     sharing::{ActiveSharing, CertifiedSharing, verify_plan},
 };
 use serde::Serialize;
 use tempfile::TempDir;
-use tokio::process::Command;
 
 use crate::binaries::{Binaries, binaries};
 use key::{Key, NETWORK, rule_terms};
@@ -385,17 +386,10 @@ impl Cluster {
     }
 
     async fn accept(&self, member: &Party, plan: &Approved<Plan>) {
-        write_document(&member.folder.plan(), plan.endorsed()).unwrap();
-        let output = Command::new(&self.binaries.participant)
-            .args(["accept", "--config"])
-            .arg(member.folder.config())
-            .arg(member.folder.plan())
-            .args(["--fingerprint", &hex::encode(plan.digest())])
-            .output()
-            .await
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {said}", member.name());
+        let socket = member.folder.control_socket();
+        let mut line = LocalLine::connect(&socket).await.unwrap();
+        let digest = PlanDigest::from_bytes(plan.digest());
+        line.accept(plan.endorsed(), digest).await.unwrap();
     }
 
     fn operators(&self) -> Vec<IdentitySecret> {

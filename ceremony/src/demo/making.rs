@@ -15,7 +15,6 @@ use firn_protocol::{
 use super::{
     Verdicts,
     archive::Archive,
-    binaries::Binaries,
     narrator::Narrator,
     processes::{Processes, accept, until},
 };
@@ -72,7 +71,6 @@ pub(super) async fn everybody_connected(
 
 /// From a plan to a key that may be used.
 pub(super) async fn key(
-    binaries: &Binaries,
     domain: &Domain,
     operator: &OperatorLine,
     threshold: u16,
@@ -83,7 +81,7 @@ pub(super) async fn key(
     let terms = rule_terms()?;
     let plan = plan(domain, threshold, &terms, narrator)?;
     archive.document("plan", plan.endorsed())?;
-    accept_everywhere(binaries, domain, &plan, narrator).await?;
+    accept_everywhere(domain, &plan, narrator).await?;
 
     narrator.step("The ceremony");
     let spinner = narrator.spinner("the members talk");
@@ -220,16 +218,14 @@ fn plan(
 
 /// Each member's operator compares the fingerprint and accepts on the member's own machine.
 async fn accept_everywhere(
-    binaries: &Binaries,
     domain: &Domain,
     plan: &Approved<Plan>,
     narrator: &Narrator,
 ) -> Result<(), Error> {
     narrator.step("Acceptance, on each member's own machine");
-    let digest = hex::encode(plan.digest());
     for member in domain.members() {
         write_document(&member.folder.plan(), plan.endorsed())?;
-        accept(binaries, member, &digest).await?;
+        accept(member, plan).await?;
         narrator.fact(member.name(), "the fingerprint is the same; accepted");
     }
     Ok(())

@@ -110,7 +110,6 @@ async fn perform(arguments: &Arguments, output: Output) -> Result<DemoReport, Er
     let mut verdicts = Verdicts::new(&narrator);
     let archive = Archive::create(&domain)?;
     let made = making::key(
-        &binaries,
         &domain,
         &operator,
         threshold,

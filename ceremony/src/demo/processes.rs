@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use firn_protocol::{documents::Plan, envelope::Approved, ids::PlanDigest};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     process::{Child, Command},
@@ -19,6 +20,7 @@ use super::binaries::Binaries;
 use crate::{
     domain::{Domain, Party},
     error::Error,
+    local::LocalLine,
 };
 
 /// How long a process may take to be ready.
@@ -167,34 +169,11 @@ impl Processes {
     }
 }
 
-/// Runs a participant's own tool in its folder, as the operator of that machine would.
-pub(super) async fn accept(
-    binaries: &Binaries,
-    member: &Party,
-    fingerprint: &str,
-) -> Result<(), Error> {
-    let name = format!("{} accept", member.name());
-    let mut command = Command::new(&binaries.participant);
-    command
-        .args(["accept", "--config"])
-        .arg(member.folder.config())
-        .arg(member.folder.plan())
-        .args(["--fingerprint", fingerprint])
-        .current_dir(member.folder.path())
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    let output = command
-        .output()
-        .await
-        .map_err(|error| failed(&name, &error))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Process {
-        name,
-        reason: format!("{}: {}", output.status, said.trim_end()),
-    })
+/// Accepts a plan on a member's machine, as its operator would.
+pub(super) async fn accept(member: &Party, plan: &Approved<Plan>) -> Result<(), Error> {
+    let mut line = LocalLine::connect(&member.folder.control_socket()).await?;
+    let digest = PlanDigest::from_bytes(plan.digest());
+    line.accept(plan.endorsed(), digest).await.map(|_| ())
 }
 
 /// Looks at a condition again and again until it holds.

@@ -12,6 +12,7 @@ pub(super) const IDENTITY: &str = "identity.key";
 pub(super) const AUTHORITIES: &str = "authorities.cbor";
 pub(super) const VAULT_KEY: &str = "vault.key";
 pub(super) const DATA: &str = "data";
+pub(super) const CONTROL: &str = "control.sock";
 pub(super) const ANCHOR: &str = "anchor";
 pub(super) const ADDRESS: &str = "address";
 const LOG: &str = "log.txt";
@@ -103,6 +104,12 @@ impl ProcessFolder {
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.path.join(DATA)
+    }
+
+    /// Where a participant's daemon listens to its operator.
+    #[must_use]
+    pub fn control_socket(&self) -> PathBuf {
+        self.data().join(CONTROL)
     }
 
     /// A participant's anchor; in service on another disk.

@@ -4,8 +4,9 @@ use firn_protocol::names::SpiffeId;
 use firn_transport::TransportError;
 
 use crate::{
-    documents::DocumentError, identity::IdentityError, private_files::FileError,
-    process::ProcessError, service::ServiceError, store::StoreError, vault::VaultError,
+    control::ControlError, documents::DocumentError, identity::IdentityError,
+    private_files::FileError, process::ProcessError, service::ServiceError, store::StoreError,
+    vault::VaultError,
 };
 
 /// Why a participant does not start, or stops.
@@ -26,6 +27,9 @@ pub enum DaemonError {
     /// The ledger.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The control socket.
+    #[error(transparent)]
+    Control(#[from] ControlError),
     /// TLS or the network.
     #[error(transparent)]
     Transport(#[from] TransportError),
@@ -64,6 +68,7 @@ impl DaemonError {
             Self::Document(error) => error.code(),
             Self::Vault(error) => error.code(),
             Self::Store(error) => error.code(),
+            Self::Control(error) => error.code(),
             Self::Transport(error) => error.code(),
             Self::Process(error) => error.code(),
             Self::Service(error) => error.code(),
@@ -83,6 +88,7 @@ impl DaemonError {
             Self::Document(error) => error.advice(),
             Self::Vault(error) => error.advice(),
             Self::Store(error) => error.advice(),
+            Self::Control(error) => error.advice(),
             Self::Transport(error) => error.advice(),
             Self::Process(error) => error.advice(),
             Self::Service(error) => error.advice(),

@@ -4,7 +4,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use firn_protocol::{
-    envelope::Envelope,
+    envelope::{Envelope, Verified},
     ids::Nonce,
     messages::{Hello, Welcome},
     reject::Reject,
@@ -12,8 +12,15 @@ use firn_protocol::{
 use firn_transport::{Connection, Dialer, TransportError};
 use tokio::{sync::watch, task::JoinSet};
 
-use super::host::{DaemonHost, QuicStream};
-use crate::{config::CoordinatorConfig, service::Service};
+use super::{
+    host::{DaemonHost, QuicStream},
+    links::Links,
+};
+use crate::{
+    config::CoordinatorConfig,
+    service::Service,
+    session::{ClockSkew, SaidBetween},
+};
 
 /// The first wait before dialling again; it doubles up to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
@@ -25,6 +32,7 @@ const MAX_CONVERSATIONS: usize = 64;
 pub(super) struct Link {
     service: Arc<Service<DaemonHost>>,
     dialer: Arc<Dialer>,
+    links: Arc<Links>,
     coordinator: CoordinatorConfig,
     stopped: watch::Receiver<bool>,
 }
@@ -36,6 +44,8 @@ enum LinkError {
     Transport(#[from] TransportError),
     #[error("the coordinator's welcome is refused: {0}")]
     Welcome(Reject),
+    #[error("{0}")]
+    Clock(ClockSkew),
     #[error("the address cannot be resolved: {0}")]
     Address(std::io::Error),
 }
@@ -45,6 +55,7 @@ impl LinkError {
         match self {
             Self::Transport(error) => error.code(),
             Self::Welcome(code) => code.name(),
+            Self::Clock(_) => Reject::ClockSkew.name(),
             Self::Address(_) => "address_unresolved",
         }
     }
@@ -53,6 +64,7 @@ impl LinkError {
         match self {
             Self::Transport(error) => error.advice(),
             Self::Welcome(code) => code.advice(),
+            Self::Clock(_) => Reject::ClockSkew.advice(),
             Self::Address(_) => "Check the coordinator's address and the resolver.",
         }
     }
@@ -62,12 +74,14 @@ impl Link {
     pub(super) const fn new(
         service: Arc<Service<DaemonHost>>,
         dialer: Arc<Dialer>,
+        links: Arc<Links>,
         coordinator: CoordinatorConfig,
         stopped: watch::Receiver<bool>,
     ) -> Self {
         Self {
             service,
             dialer,
+            links,
             coordinator,
             stopped,
         }
@@ -85,14 +99,19 @@ impl Link {
                     Ok(connection) => {
                         wait = FIRST_WAIT;
                         tracing::info!(coordinator = %self.coordinator.name, "connected");
-                        self.serve(&connection).await;
+                        self.links.up(&self.coordinator.name, self.service.now());
+                        let code = self.serve(&connection).await;
+                        self.links.down(&self.coordinator.name, code);
                     }
-                    Err(error) => tracing::warn!(
-                        coordinator = %self.coordinator.name,
-                        code = error.code(),
-                        advice = error.advice(),
-                        "not connected: {error}"
-                    ),
+                    Err(error) => {
+                        self.links.down(&self.coordinator.name, error.code());
+                        tracing::warn!(
+                            coordinator = %self.coordinator.name,
+                            code = error.code(),
+                            advice = error.advice(),
+                            "not connected: {error}"
+                        );
+                    }
                 },
             }
             let stopping = until_stopped(&mut self.stopped);
@@ -106,13 +125,22 @@ impl Link {
     async fn dial(&self) -> Result<Connection, LinkError> {
         let address = self.resolve().await?;
         let nonce = self.service.fresh_nonce();
+        let asked = self.service.now();
         let hello = self.hello(nonce).map_err(LinkError::Welcome)?;
         let (connection, welcome) = self
             .dialer
             .connect(address, &self.coordinator.name, &hello)
             .await?;
-        self.check_welcome(welcome, nonce)
+        let welcome = self
+            .check_welcome(welcome, nonce)
             .map_err(LinkError::Welcome)?;
+        // Nothing that hangs on time can be judged between two that do not agree what time it is.
+        let said = SaidBetween {
+            earliest: asked,
+            latest: self.service.now(),
+        };
+        said.compare(welcome.time, self.service.limits.max_clock_skew_ms)
+            .map_err(LinkError::Clock)?;
         Ok(connection)
     }
 
@@ -138,7 +166,7 @@ impl Link {
         Ok(hello.as_bytes().to_vec())
     }
 
-    fn check_welcome(&self, bytes: Vec<u8>, nonce: Nonce) -> Result<(), Reject> {
+    fn check_welcome(&self, bytes: Vec<u8>, nonce: Nonce) -> Result<Verified<Welcome>, Reject> {
         let key = self
             .service
             .authorities
@@ -149,7 +177,7 @@ impl Link {
             && welcome.to == self.service.name
             && welcome.nonce == nonce;
         if meant {
-            Ok(())
+            Ok(welcome)
         } else {
             Err(Reject::SessionMismatch)
         }
@@ -157,14 +185,14 @@ impl Link {
 
     /// Serves streams until the connection ends, or the process stops and the last conversation with
     /// it.
-    async fn serve(&mut self, connection: &Connection) {
+    async fn serve(&mut self, connection: &Connection) -> &'static str {
         let mut conversations = JoinSet::new();
-        loop {
+        let code = loop {
             while conversations.try_join_next().is_some() {}
             let room = conversations.len() < MAX_CONVERSATIONS;
             tokio::select! {
                 biased;
-                () = until_stopped(&mut self.stopped) => break,
+                () = until_stopped(&mut self.stopped) => break "locally_closed",
                 Some(_) = conversations.join_next(), if !room => {}
                 stream = connection.accept_stream(), if room => match stream {
                     Ok((sender, receiver)) => {
@@ -178,12 +206,13 @@ impl Link {
                             code = error.code(),
                             "disconnected"
                         );
-                        break;
+                        break error.code();
                     }
                 },
             }
-        }
+        };
         while conversations.join_next().await.is_some() {}
+        code
     }
 }
 

@@ -4,11 +4,16 @@
 mod error;
 mod host;
 mod link;
+mod links;
+mod operator;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
 use firn_ledger::rules::Limits;
-use firn_protocol::{codec::Text, ids::BuildDigest};
+use firn_protocol::{
+    codec::Text,
+    ids::{BuildDigest, UnixMillis},
+};
 use firn_transport::{Dialer, TlsIdentity, Trust};
 use tokio::{sync::watch, task::JoinSet};
 
@@ -16,6 +21,7 @@ pub use error::DaemonError;
 
 use crate::{
     config::Config,
+    control::{Control, ControlLimits},
     documents::Documents,
     identity::{load_authorities, load_identity},
     process::SOFTWARE,
@@ -26,6 +32,8 @@ use crate::{
     vault::{Asking, Vault},
 };
 use host::DaemonHost;
+use links::Links;
+use operator::OperatorDesk;
 
 /// How long sessions may go on after the process was asked to stop.
 const GRACE: Duration = Duration::from_secs(5);
@@ -94,6 +102,8 @@ pub async fn run(
     };
     let host = DaemonHost::new(store.committer(), clock);
     let service = Arc::new(Service::begin(setup, host).await?);
+    service.certificate_ends(end_of(&tls));
+    let control = Control::open(&config.control_socket, ControlLimits::default())?;
 
     let dialer = Dialer::bind(
         ([0, 0, 0, 0], 0).into(),
@@ -103,24 +113,32 @@ pub async fn run(
     )?;
     let dialer = Arc::new(dialer);
     let (stopping, stopped) = watch::channel(false);
-    let mut links = JoinSet::new();
+    let mut tasks = JoinSet::new();
+    let names = config.coordinators.iter().map(|entry| &entry.name);
+    let links = Arc::new(Links::new(names));
+    let desk = OperatorDesk {
+        service: Arc::clone(&service),
+        links: Arc::clone(&links),
+    };
+    tasks.spawn(control.serve(Arc::new(desk), stopped.clone()));
     for coordinator in &config.coordinators {
         let link = link::Link::new(
             Arc::clone(&service),
             Arc::clone(&dialer),
+            Arc::clone(&links),
             coordinator.clone(),
             stopped.clone(),
         );
-        links.spawn(link.run());
+        tasks.spawn(link.run());
     }
-    links.spawn(count_refusals(Arc::clone(&service), stopped));
+    tasks.spawn(count_refusals(Arc::clone(&service), stopped));
     stop.await;
     tracing::info!("stopping: no new sessions, open ones may end");
     stopping.send_replace(true);
-    let drained = async { while links.join_next().await.is_some() {} };
+    let drained = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, drained).await.is_err() {
         tracing::warn!("open sessions did not end in time; they end now");
-        links.shutdown().await;
+        tasks.shutdown().await;
     }
     dialer.close(0);
     drop(service);
@@ -133,6 +151,12 @@ pub async fn run(
         None => return Err(DaemonError::LedgerStopped),
     }
     Ok(())
+}
+
+/// When a certificate ends.
+fn end_of(tls: &TlsIdentity) -> UnixMillis {
+    let seconds = tls.validity().not_after().unix_seconds();
+    UnixMillis::new(seconds.saturating_mul(1000))
 }
 
 /// Records counted refusals, from time to time and at the end.

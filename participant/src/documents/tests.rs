@@ -141,8 +141,8 @@ fn gives_back_each_kind_by_its_digest_and_nothing_for_another() {
 fn gives_no_plan_as_accepted_but_the_one_that_was() {
     let (folder, documents) = place();
     let accepted = plan(&[1, 2]);
-    let digest = accept_plan(folder.path(), &accepted).unwrap();
-    assert_eq!(accept_plan(folder.path(), &accepted).unwrap(), digest);
+    let digest = documents.accept_plan(&accepted).unwrap();
+    assert_eq!(documents.accept_plan(&accepted).unwrap(), digest);
     assert_eq!(documents.accepted_plan(digest).unwrap(), Some(accepted));
     assert_eq!(documents.plan(digest).unwrap(), None);
 
@@ -162,7 +162,7 @@ fn gives_no_plan_as_accepted_but_the_one_that_was() {
 fn accepts_no_plan_that_contradicts_itself() {
     let (folder, documents) = place();
     for roster in [&[2, 1][..], &[1, 1], &[1], &[1, 2, 3, 4]] {
-        let error = accept_plan(folder.path(), &plan(roster)).unwrap_err();
+        let error = documents.accept_plan(&plan(roster)).unwrap_err();
         assert_eq!(error.code(), "document_not_kept", "{roster:?}");
         assert!(documents.put_plan(&plan(roster)).is_err());
     }

@@ -6,12 +6,13 @@ mod conversation;
 mod error;
 mod host;
 mod keys;
+mod operator;
 
 use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -71,6 +72,7 @@ pub struct Service<H> {
     peers: Mutex<Peers>,
     refusals: Mutex<Refusals>,
     frozen: AtomicBool,
+    certificate_ends: AtomicU64,
 }
 
 impl<H> std::ops::Deref for Service<H> {
@@ -94,6 +96,7 @@ impl<H: Host> Service<H> {
             peers: Mutex::default(),
             refusals: Mutex::new(Refusals::new()),
             frozen: AtomicBool::new(false),
+            certificate_ends: AtomicU64::new(0),
         };
         service.record_start().await?;
         service.load_keys().await?;

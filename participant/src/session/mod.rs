@@ -7,6 +7,7 @@
 //!
 //! [`Durable`]: crate::store::Durable
 
+mod clock;
 pub mod dkg;
 mod gate;
 mod outcome;
@@ -15,6 +16,7 @@ mod sign;
 mod speaker;
 mod status;
 
+pub use clock::{ClockSkew, SaidBetween};
 pub use gate::{
     GrantTime, Judged, JudgedProof, JudgedRequest, KeyInUse, ReceiptTerms, RefusedOpening,
     ShownEpoch, judge_proof, judge_request,

@@ -19,7 +19,9 @@ use firn_protocol::{
 };
 use rand_core::CryptoRng;
 
-use super::{HedgedRng, Judged, Peers, Refusing, Speaker, gate::ReceiptTerms};
+use super::{
+    ClockSkew, HedgedRng, Judged, Peers, Refusing, SaidBetween, Speaker, gate::ReceiptTerms,
+};
 use crate::store::Durable;
 
 /// Waits for all commitments. It holds the nonces, for seconds.
@@ -27,6 +29,7 @@ pub struct AwaitPackage {
     judged: Judged,
     nonces: Vec<NoncePair>,
     own: Envelope<Commitments>,
+    opened: UnixMillis,
 }
 
 /// The package is good; shares may be made once its record is on disk.
@@ -36,6 +39,7 @@ pub struct Releasing {
     lists: Vec<SigningList>,
     witnessed: Vec<Witnessed>,
     own_heads: Vec<Checkpoint>,
+    clocks: Vec<(Identifier, UnixMillis)>,
 }
 
 /// Waits for the signatures. The nonces are gone.
@@ -93,6 +97,7 @@ impl AwaitPackage {
                 judged,
                 nonces,
                 own: own.clone(),
+                opened: now,
             },
             own,
         ))
@@ -121,6 +126,7 @@ impl AwaitPackage {
             lists,
             witnessed,
             own_heads,
+            clocks: self.clocks(&commitments),
             session: self,
         })
     }
@@ -199,6 +205,16 @@ impl AwaitPackage {
         Ok((heads, own_heads))
     }
 
+    /// What the others' clocks said when they sent their commitments.
+    fn clocks(&self, commitments: &[Verified<Commitments>]) -> Vec<(Identifier, UnixMillis)> {
+        let own = self.judged.member;
+        commitments
+            .iter()
+            .filter(|said| said.member != own)
+            .map(|said| (said.member, said.standing.time))
+            .collect()
+    }
+
     fn lists(
         &self,
         body: &PackageBody,
@@ -242,6 +258,29 @@ impl Releasing {
         } else {
             Err(Reject::WitnessConflict)
         }
+    }
+
+    /// Compares the others' clocks with this one, which says `now`. Their commitments were made after the
+    /// session was begun, which may have been as long as `patience_ms` before it was opened here.
+    ///
+    /// # Errors
+    /// The first member whose clock differs by more than `skew_ms`. Which of the two is wrong nobody can
+    /// tell, so nobody is to blame.
+    pub fn compare_clocks(
+        &self,
+        now: UnixMillis,
+        patience_ms: u64,
+        skew_ms: u64,
+    ) -> Result<(), (Identifier, ClockSkew)> {
+        let opened = self.session.opened.value();
+        let said = SaidBetween {
+            earliest: UnixMillis::new(opened.saturating_sub(patience_ms)),
+            latest: now,
+        };
+        self.clocks.iter().try_for_each(|(member, theirs)| {
+            said.compare(*theirs, skew_ms)
+                .map_err(|skew| (*member, skew))
+        })
     }
 
     /// The heads that came with the package, to be stored before they are said.

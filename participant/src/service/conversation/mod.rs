@@ -87,8 +87,8 @@ impl<H: Host, S: Stream> Conversation<H, S> {
             ToMember::Deliver(deliver) => self.activate(deliver).await,
             ToMember::KeyQuery(query) => self.answer_key_query(query).await,
             ToMember::OutcomeQuery(query) => self.answer_outcome_query(query).await,
-            ToMember::StatusQuery(_)
-            | ToMember::Package(_)
+            ToMember::StatusQuery(query) => self.answer_status_query(query).await,
+            ToMember::Package(_)
             | ToMember::Final(_)
             | ToMember::DkgRound1Set(_)
             | ToMember::Delivery(_)

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use firn_protocol::{envelope::Envelope, messages::OutcomeQuery};
+use firn_protocol::{
+    envelope::Envelope,
+    messages::{OutcomeQuery, StatusQuery},
+};
 
 use super::{Conversation, Ended};
 use crate::{
     service::{Host, Stream},
-    session::AskedOutcome,
+    session::{AskedOutcome, judge_status_query},
 };
 
 impl<H: Host, S: Stream> Conversation<H, S> {
@@ -29,5 +32,16 @@ impl<H: Host, S: Stream> Conversation<H, S> {
             .await?;
         let statement = asked.answer(found?, &service.speaker, service.now())?;
         self.send(statement).await
+    }
+
+    /// Says how this participant is, to an operator.
+    pub(super) async fn answer_status_query(
+        &mut self,
+        query: Envelope<StatusQuery>,
+    ) -> Result<(), Ended> {
+        let service = Arc::clone(&self.service);
+        let nonce = judge_status_query(&query, &service.authorities)?;
+        let status = service.status(nonce).await?;
+        self.send(status).await
     }
 }

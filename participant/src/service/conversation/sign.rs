@@ -154,6 +154,7 @@ impl<H: Host, S: Stream> Conversation<H, S> {
     async fn release(&mut self, releasing: Releasing, key: &LoadedKey) -> Result<Finished, Ended> {
         let service = Arc::clone(&self.service);
         let releasing = self.compare_own_heads(releasing).await?;
+        self.compare_clocks(&releasing)?;
         service.check_not_frozen()?;
         let witnessed = releasing.witnessed();
         let command = Command::Release {
@@ -182,6 +183,21 @@ impl<H: Host, S: Stream> Conversation<H, S> {
             return Err(Reject::UnexpectedMessage.into());
         };
         Ok(session.finish(&message, certified)?)
+    }
+
+    /// The other members' clocks against this one. The session is refused; nothing else follows from it.
+    fn compare_clocks(&self, releasing: &Releasing) -> Result<(), Reject> {
+        let limits = &self.service.limits;
+        let compared = releasing.compare_clocks(
+            self.service.now(),
+            limits.step_timeout_ms,
+            limits.max_clock_skew_ms,
+        );
+        compared.map_err(|(member, skew)| {
+            let code = Reject::ClockSkew;
+            tracing::warn!(code = code.name(), advice = code.advice(), %member, "{skew}");
+            code
+        })
     }
 
     /// What peers have witnessed of this participant, against its own ledger at those sizes.
