@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use firn_client::{Caller, Line, Peer};
+use firn_client::{Caller, Line, Peer, Profile};
 use firn_protocol::{
     documents::Plan,
     envelope::{Approved, Envelope},
-    ids::{ActivationDigest, Identifier, MessageDigest, Nonce},
+    ids::{ActivationDigest, Identifier, KeyId, MessageDigest, Nonce},
     keys::IdentityKey,
     messages::{
-        CeremonyFailed, CeremonyRecord, Deliver, FromCeremony, KeyDocuments, Presence,
-        PresenceQuery, Progress, RunCeremony, ToCeremony,
+        CeremonyFailed, CeremonyRecord, Deliver, FromCeremony, KeyDocuments, KeyQuery, Presence,
+        PresenceQuery, Progress, RunCeremony, StatusQuery, StatusReport, ToCeremony,
     },
     reject::Reject,
     sharing::ActiveSharing,
@@ -19,7 +19,7 @@ use firn_protocol::{
 
 use super::caller;
 use crate::{
-    clock::random,
+    clock::{now, random},
     domain::Party,
     error::Error,
     evidence::{CheckedCeremony, check_ceremony},
@@ -27,6 +27,8 @@ use crate::{
 
 /// A question that the coordinator answers by itself.
 const PRESENCE_PATIENCE: Duration = Duration::from_secs(10);
+/// A question that it passes on to members.
+const STATUS_PATIENCE: Duration = Duration::from_secs(20);
 /// A ceremony's steps have deadlines of their own; this only catches a coordinator that is silent.
 const CEREMONY_PATIENCE: Duration = Duration::from_mins(30);
 /// Every member writes to its disk and answers.
@@ -61,6 +63,70 @@ impl OperatorLine {
             operator,
             coordinator: peer.holder.key,
         })
+    }
+
+    /// Dials as the operator of a profile: the first of its coordinators that welcomes.
+    ///
+    /// # Errors
+    /// What is wrong with the profile's files; as [`Line::to_any`].
+    pub async fn to_any(profile: &Profile) -> Result<Self, Error> {
+        let operator = profile
+            .caller()?
+            .with_software(concat!("firn ", env!("CARGO_PKG_VERSION")));
+        let authorities = profile.authorities()?;
+        let line = Line::to_any(&operator, &authorities, &profile.coordinators).await?;
+        Ok(Self {
+            coordinator: line.coordinator().key,
+            line,
+            operator,
+        })
+    }
+
+    /// How the coordinator is and what it knows of the members, with the members' own words. Those are
+    /// for the caller to verify against the roster, with the nonce that comes along.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]; [`Error::OutcomeUnknown`].
+    pub async fn status(&self) -> Result<(StatusReport, Nonce), Error> {
+        const DOING: &str = "asking how the members are";
+        let query = StatusQuery {
+            nonce: Nonce::from_bytes(*random::<32>()?),
+            time: now(),
+        };
+        let message = ToCeremony::Status(self.operator.sign(&query)?);
+        let mut answers = self.line.ask(DOING, &message, STATUS_PATIENCE).await?;
+        match answers.next().await? {
+            FromCeremony::Status(report) => Ok((report, query.nonce)),
+            FromCeremony::Failed(failed) => Err(refused(DOING, &failed, None)),
+            FromCeremony::Progress(_)
+            | FromCeremony::Certified(_)
+            | FromCeremony::Delivered(_)
+            | FromCeremony::Presence(_)
+            | FromCeremony::Key(_) => Err(UNEXPECTED),
+        }
+    }
+
+    /// The documents that say what a key is, yet to be verified.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]; [`Error::OutcomeUnknown`].
+    pub async fn key_documents(&self, key_id: KeyId) -> Result<KeyDocuments, Error> {
+        const DOING: &str = "asking what a key is";
+        let query = KeyQuery {
+            key_id,
+            nonce: Nonce::from_bytes(*random::<32>()?),
+        };
+        let message = ToCeremony::Key(self.operator.sign(&query)?);
+        let mut answers = self.line.ask(DOING, &message, STATUS_PATIENCE).await?;
+        match answers.next().await? {
+            FromCeremony::Key(documents) => Ok(documents),
+            FromCeremony::Failed(failed) => Err(refused(DOING, &failed, None)),
+            FromCeremony::Progress(_)
+            | FromCeremony::Certified(_)
+            | FromCeremony::Delivered(_)
+            | FromCeremony::Presence(_)
+            | FromCeremony::Status(_) => Err(UNEXPECTED),
+        }
     }
 
     /// Who is connected, by the coordinator's word.
