@@ -13,11 +13,13 @@
 
 mod ceremony;
 mod certificates;
+mod clocks;
 mod dealing;
 mod epoch;
 mod forbidden;
 mod member;
 mod opening;
+mod operator;
 mod outcome;
 mod package;
 mod people;

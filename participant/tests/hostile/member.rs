@@ -13,8 +13,8 @@ use firn_ledger::{
 use firn_participant::{
     rules::ParticipantRules,
     session::{
-        AskedOutcome, AwaitFinal, AwaitPackage, KeyInUse, Peers, ReceiptTerms, RefusedOpening,
-        Refusing, ShownEpoch, Speaker,
+        AskedOutcome, AwaitFinal, AwaitPackage, KeyInUse, LedgerStatus, OwnState, Peers,
+        ReceiptTerms, RefusedOpening, Refusing, ShownEpoch, Speaker,
         dkg::{
             AwaitCertificates, AwaitDelivery, AwaitRound1Set, DeliveryError, Opened, OwnSoftware,
             certify_command,
@@ -30,7 +30,8 @@ use firn_protocol::{
     ids::{BuildDigest, Identifier, MessageDigest, Nonce, PlanDigest, SessionId, UnixMillis},
     messages::{
         CertificateSet, Commitments, Delivery, DkgOpen, DkgRound1Set, DkgRound2, Final,
-        KeyDocuments, OutcomeQuery, OutcomeStatement, Package, ShareList, SignOpen, message_digest,
+        KeyDocuments, MemberStatus, OutcomeQuery, OutcomeStatement, Package, ShareList, SignOpen,
+        message_digest,
     },
     reject::Reject,
     sharing::{ActiveSharing, CertifiedSharing},
@@ -41,7 +42,7 @@ use zeroize::Zeroizing;
 
 use super::{
     people::{number, person},
-    world::Domain,
+    world::{Domain, SKEW_MS, STEP_MS},
 };
 
 pub struct Member {
@@ -73,6 +74,14 @@ pub struct Shared {
     pub machine: AwaitFinal,
     pub shares: Envelope<ShareList>,
     pub terms: ReceiptTerms,
+}
+
+fn own_software() -> OwnSoftware {
+    OwnSoftware {
+        sealing: Sealing::KeyFile,
+        software: Text::new("firn").unwrap(),
+        build: BuildDigest::from_bytes([0; 32]),
+    }
 }
 
 pub fn rules() -> ParticipantRules {
@@ -209,6 +218,22 @@ impl Member {
         Ok((*said.verify(&self.speaker.identity()).unwrap()).clone())
     }
 
+    /// How the member is, to whoever asks with this nonce; nothing but the ledger has stopped it.
+    pub fn status(&self, domain: &Domain, nonce: Nonce, stopped: Option<Reject>) -> MemberStatus {
+        let name = person(self.place).id("participant");
+        let own = OwnState {
+            name: &name,
+            own: &own_software(),
+            authorities: domain.authorities_digest,
+            stopped,
+            certificate_expires: UnixMillis::new(77),
+            now: domain.now,
+        };
+        let found = LedgerStatus::look(&self.ledger.view()).unwrap();
+        let said = found.say(nonce, &own, &self.speaker).unwrap();
+        (*said.verify(&self.speaker.identity()).unwrap()).clone()
+    }
+
     /// What a valid grant shows is on disk before anybody is told no.
     fn refuse(&mut self, refused: &RefusedOpening, domain: &Domain) -> Reject {
         let shown = refused.shown().map(ShownEpoch::command);
@@ -228,6 +253,9 @@ impl Member {
         let identity = self.speaker.identity();
         let releasing = machine.package(package, key.sharing.certified(), &identity)?;
         terms.still_granted(domain.time())?;
+        releasing
+            .compare_clocks(domain.now, STEP_MS, SKEW_MS)
+            .map_err(|_| Reject::ClockSkew)?;
         releasing.check_own_heads(|size| self.ledger.view().tree().root_at(size).ok())?;
         let witnessed = releasing.witnessed();
         let command = Command::Release {
@@ -326,12 +354,7 @@ impl Member {
         machine: AwaitDelivery,
         delivery: &Delivery,
     ) -> Result<(Envelope<Certificate>, AwaitCertificates), DeliveryError> {
-        let own = OwnSoftware {
-            sealing: Sealing::KeyFile,
-            software: Text::new("firn").unwrap(),
-            build: BuildDigest::from_bytes([0; 32]),
-        };
-        let new = machine.finish(delivery, &self.speaker, &own)?;
+        let new = machine.finish(delivery, &self.speaker, &own_software())?;
         let attempt = new.attempt().id;
         self.vault.insert(attempt, new.share().to_bytes().unwrap());
         self.write(new.command(), domain.now)?;

@@ -34,6 +34,7 @@ use super::{
 
 pub const NOW: UnixMillis = UnixMillis::new(1_800_000_000_000);
 pub const SKEW_MS: u64 = 2_000;
+pub const STEP_MS: u64 = 10_000;
 pub const MAX_GRANT_LIFE_MS: u64 = 3_600_000;
 pub const FIRST_EPOCH: Epoch = Epoch::new(5);
 pub const PAYEE: [u8; 32] = [0x11; 32];
