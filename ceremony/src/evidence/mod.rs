@@ -2,10 +2,19 @@
 //! claims, and believes no machine that took part.
 
 mod ceremony;
+mod checks;
+mod folder;
 mod proofs;
+mod verify;
 
 pub use ceremony::{CeremonyStep, CheckedCeremony, check_ceremony, check_steps};
+pub use checks::Check;
 pub use firn_client::evidence::{CheckedSigning, SigningTerms, check_signed};
+pub use folder::{
+    ACKNOWLEDGEMENTS, ACTIVATION, Acknowledgements, CEREMONY, FILES, Folder, PLAN, POLICY,
+    REQUESTS, RequestEvidence,
+};
+pub use verify::{AUTHORITIES, InForce, Verification, merge_acknowledgements, verify};
 
 #[cfg(test)]
 mod tests;
