@@ -87,18 +87,11 @@ fn run(config: Config) -> ExitCode {
     }
 }
 
+/// Until this is waited for a signal ends the process: nothing is served yet.
 async fn asked_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-    ) else {
-        tracing::error!("signals cannot be heard; stopping");
-        return;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    match firn_process::stop_signal() {
+        Ok(stop) => stop.await,
+        Err(error) => tracing::error!("signals cannot be heard, so this ends: {error}"),
     }
 }
 

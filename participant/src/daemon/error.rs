@@ -47,6 +47,9 @@ pub enum DaemonError {
     /// The service does not begin.
     #[error(transparent)]
     Service(#[from] ServiceError),
+    /// Signals cannot be heard.
+    #[error("signals cannot be heard: {0}")]
+    Signals(std::io::Error),
     /// The ledger's thread has ended.
     #[error("the ledger has stopped")]
     LedgerStopped,
@@ -73,6 +76,7 @@ impl DaemonError {
             Self::Process(error) => error.code(),
             Self::Service(error) => error.code(),
             Self::OtherName { .. } => "certificate_other_name",
+            Self::Signals(_) => "signals_unheard",
             Self::LedgerStopped => "ledger_stopped",
             Self::Randomness => "no_randomness",
             Self::Start => "internal",
@@ -95,6 +99,7 @@ impl DaemonError {
             Self::OtherName { .. } => {
                 "Use the certificate that was issued for this participant, or correct `name`."
             }
+            Self::Signals(_) => "Look at the system's limits and at what the sandbox forbids.",
             Self::LedgerStopped => "Look further up in the log for why, and at the disk.",
             Self::Randomness => "Check that the sandbox allows getrandom(2).",
             Self::Start => "Report this defect.",

@@ -6,15 +6,14 @@ mod host;
 mod link;
 mod links;
 mod operator;
+mod upkeep;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
 use firn_ledger::rules::Limits;
-use firn_protocol::{
-    codec::Text,
-    ids::{BuildDigest, UnixMillis},
-};
-use firn_transport::{Dialer, TlsIdentity, Trust};
+use firn_process::{Upkeep, service_manager};
+use firn_protocol::{codec::Text, ids::BuildDigest};
+use firn_transport::{DefaultTimeProvider, Dialer, Renewal};
 use tokio::{sync::watch, task::JoinSet};
 
 pub use error::DaemonError;
@@ -56,8 +55,13 @@ pub async fn run(
     let secret = load_identity(&config.identity_key)?;
     let (authorities, authorities_digest) =
         load_authorities(&config.authorities, config.authorities_digest)?;
-    let trust = Trust::load(config.name.trust_domain().clone(), &config.tls.roots)?;
-    let tls = TlsIdentity::load(&config.tls.certificate, &config.tls.key)?;
+    let warn_before = config.tls.warn_before_hours.map(Duration::from_hours);
+    let (renewal, tls, trust) = Renewal::begin(
+        config.tls.files(),
+        config.name.trust_domain().clone(),
+        warn_before,
+        Arc::new(DefaultTimeProvider),
+    )?;
     if *tls.spiffe_id() != config.name {
         return Err(DaemonError::OtherName {
             certificate: tls.spiffe_id().clone(),
@@ -102,7 +106,7 @@ pub async fn run(
     };
     let host = DaemonHost::new(store.committer(), clock);
     let service = Arc::new(Service::begin(setup, host).await?);
-    service.certificate_ends(end_of(&tls));
+    service.certificate_ends(upkeep::end_of(&renewal));
     let control = Control::open(&config.control_socket, ControlLimits::default())?;
 
     let dialer = Dialer::bind(
@@ -131,9 +135,31 @@ pub async fn run(
         );
         tasks.spawn(link.run());
     }
-    tasks.spawn(count_refusals(Arc::clone(&service), stopped));
-    stop.await;
+    tasks.spawn(count_refusals(Arc::clone(&service), stopped.clone()));
+    let look_every = Duration::from_millis(config.tls.look_every_ms);
+    let upkeep = Upkeep::new(renewal, look_every).map_err(DaemonError::Signals)?;
+    let mut stop = std::pin::pin!(stop);
+    // The first look at it puts the handlers of signals in place: whoever hears that we are ready may
+    // tell us to stop. Not earlier, so that a start that waits for a passphrase can be given up.
+    let told_already = tokio::select! {
+        biased;
+        () = &mut stop => true,
+        () = std::future::ready(()) => false,
+    };
+    // Ready is who could sign, whether or not a coordinator is there to ask for it.
+    service_manager::ready(&upkeep.status());
+    let care = upkeep::Care {
+        upkeep,
+        dialer: Arc::clone(&dialer),
+        ledger: store.committer(),
+        service: Arc::clone(&service),
+    };
+    tasks.spawn(care.keep(stopped));
+    if !told_already {
+        stop.await;
+    }
     tracing::info!("stopping: no new sessions, open ones may end");
+    service_manager::stopping("open sessions may end");
     stopping.send_replace(true);
     let drained = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, drained).await.is_err() {
@@ -151,12 +177,6 @@ pub async fn run(
         None => return Err(DaemonError::LedgerStopped),
     }
     Ok(())
-}
-
-/// When a certificate ends.
-fn end_of(tls: &TlsIdentity) -> UnixMillis {
-    let seconds = tls.validity().not_after().unix_seconds();
-    UnixMillis::new(seconds.saturating_mul(1000))
 }
 
 /// Records counted refusals, from time to time and at the end.
