@@ -2,6 +2,7 @@
 //! system picks. It decides when each is started, killed and ready; nothing waits for time to pass, only
 //! for conditions that can be looked at, each with a deadline.
 
+pub mod fault;
 pub mod independent;
 pub mod key;
 pub mod process;
@@ -36,10 +37,12 @@ use firn_protocol::{
     keys::IdentitySecret,
     sharing::{ActiveSharing, CertifiedSharing, verify_plan},
 };
+use rustix::process::Signal;
 use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::binaries::{Binaries, binaries};
+use fault::Fault;
 use key::{Key, NETWORK, rule_terms};
 use process::{Process, until};
 
@@ -298,6 +301,117 @@ impl Cluster {
             since().await.filter(|since| Some(*since) > before)
         })
         .await;
+    }
+
+    /// Starts a member that does not run, with a system that lies to it, and does not wait for it.
+    ///
+    /// # Panics
+    /// If it runs.
+    pub fn start_faulty(&mut self, number: usize, fault: &Fault) {
+        let slot = &mut self.members[number - 1];
+        assert!(slot.is_none(), "member {number} runs");
+        let party = &self.domain.members()[number - 1];
+        *slot = Some(Process::start_with(
+            &self.binaries.participant,
+            party,
+            fault,
+        ));
+    }
+
+    /// Starts a member that does not run in a mount namespace of its own, and does not wait for it.
+    ///
+    /// # Panics
+    /// If it runs.
+    pub fn start_mounted(&mut self, number: usize, mounts: &str) {
+        let slot = &mut self.members[number - 1];
+        assert!(slot.is_none(), "member {number} runs");
+        let party = &self.domain.members()[number - 1];
+        *slot = Some(Process::start_mounted(
+            &self.binaries.participant,
+            party,
+            mounts,
+        ));
+    }
+
+    /// Starts a member that does not run with these variables, and does not wait for it.
+    ///
+    /// # Panics
+    /// If it runs.
+    pub fn start_in(&mut self, number: usize, variables: &[(&str, PathBuf)]) {
+        let slot = &mut self.members[number - 1];
+        assert!(slot.is_none(), "member {number} runs");
+        let party = &self.domain.members()[number - 1];
+        *slot = Some(Process::start_in(
+            &self.binaries.participant,
+            party,
+            variables,
+        ));
+    }
+
+    /// Waits until the coordinator has welcomed a member that was not there before.
+    ///
+    /// # Panics
+    /// If it ends instead.
+    pub async fn is_welcomed(&mut self, number: usize) {
+        let id = self.member(number).id.clone();
+        let operator = self.operator().await;
+        let process = &mut self.members[number - 1];
+        until("the member's connection", async || {
+            let ended = process.as_mut().and_then(Process::ended);
+            assert_eq!(ended, None, "member {number} has ended");
+            let presence = operator.presence().await.unwrap();
+            let is_there = presence.members.iter().any(|entry| entry.id == id);
+            is_there.then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until the coordinator has noticed that a member is gone.
+    pub async fn is_missed(&self, number: usize) {
+        let id = self.member(number).id.clone();
+        let operator = self.operator().await;
+        until("the end of the member's connection", async || {
+            let presence = operator.presence().await.unwrap();
+            let is_there = presence.members.iter().any(|entry| entry.id == id);
+            (!is_there).then_some(())
+        })
+        .await;
+    }
+
+    /// Whether a member that was started has not ended.
+    #[must_use]
+    pub fn is_running(&mut self, number: usize) -> bool {
+        let process = self.members[number - 1].as_mut();
+        process.is_some_and(|process| process.ended().is_none())
+    }
+
+    /// Waits until a member has ended by itself, and says whether it called that a success.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub async fn ends(&mut self, number: usize) -> bool {
+        let mut process = self.members[number - 1].take().expect("it runs");
+        process.end().await.success()
+    }
+
+    /// Starts a member that does not run, as it should be, and waits until it has been welcomed.
+    ///
+    /// # Panics
+    /// If it runs, or does not come.
+    pub async fn start_again(&mut self, number: usize) {
+        assert!(self.members[number - 1].is_none(), "member {number} runs");
+        self.restart(number).await;
+    }
+
+    /// Sends a member a signal.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn tell(&mut self, number: usize, signal: Signal) {
+        self.members[number - 1]
+            .as_mut()
+            .expect("it runs")
+            .tell(signal);
     }
 
     /// Kills the coordinator and starts it again at the same address; waits until all members that run

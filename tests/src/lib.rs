@@ -16,4 +16,5 @@ pub mod diagnostic;
 pub mod malformed;
 pub mod rewriting;
 pub mod samples;
+pub mod simulation;
 pub mod vectors;

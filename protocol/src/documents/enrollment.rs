@@ -51,3 +51,41 @@ impl Enrollment {
 }
 
 const _: () = assert!(Enrollment::LIMIT > limits::MAX_CSR + 1024);
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+    use crate::keys::IdentitySecret;
+
+    fn secret(seed: u8) -> IdentitySecret {
+        IdentitySecret::from_seed(&Zeroizing::new([seed; 32]))
+    }
+
+    fn enrollment(names: &IdentitySecret) -> Enrollment {
+        Enrollment {
+            name: "spiffe://td/participant/a".parse().unwrap(),
+            identity: names.identity(),
+            csr: Blob::new(vec![0x30; limits::MAX_CSR]).unwrap(),
+            software: Text::new(&"s".repeat(limits::MAX_NAME)).unwrap(),
+            time: UnixMillis::new(1),
+        }
+    }
+
+    #[test]
+    fn counts_when_the_key_that_it_names_has_signed_it() {
+        let own = secret(1);
+        let envelope = Envelope::sign(&enrollment(&own), &own).unwrap();
+        let verified = Enrollment::verify(envelope).unwrap();
+        assert_eq!(verified.identity, own.identity());
+    }
+
+    #[test]
+    fn refuses_another_key_than_the_one_that_signed() {
+        let (own, other) = (secret(1), secret(2));
+        let envelope = Envelope::sign(&enrollment(&other), &own).unwrap();
+        let refused = Enrollment::verify(envelope).unwrap_err();
+        assert_eq!(refused, EnvelopeError::UnknownSigner);
+    }
+}

@@ -40,7 +40,8 @@ pub struct KnownRequest {
     pub policy: PolicyDigest,
     /// The owner's epoch at the last attempt.
     pub epoch: Epoch,
-    /// How far it has come. Only [`RequestProgress::Open`] says that no share has left.
+    /// How far it has come. Of all that is known only [`RequestProgress::Open`] says that no share has
+    /// left; [`RequestProgress::Released`] counts as signed.
     pub progress: RequestProgress,
     /// Attempts that may still end in a signature: their nonces live in the running process.
     pub open_attempts: u32,
@@ -84,8 +85,75 @@ pub struct OutcomeReport {
     pub missing: List<MissingMember, { limits::MAX_MEMBERS }>,
 }
 
-// A report with every member's receipt fits a frame.
+// A report with every member's receipt, and every member's refusal, fits a frame.
 const _: () = assert!(
     limits::MAX_FRAME
         > limits::MAX_MEMBERS * (OutcomeStatement::LIMIT + limits::ENVELOPE_OVERHEAD + 8192)
 );
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+    use crate::{
+        documents::{Checkpoint, Completed, InputSignature, Outcome},
+        ids::{SessionId, Signature},
+        keys::IdentitySecret,
+        merkle::{MerkleRoot, TreeSize},
+    };
+
+    #[test]
+    fn the_receipt_of_the_largest_request_fits_a_statement() {
+        let secret = IdentitySecret::from_seed(&Zeroizing::new([1; 32]));
+        let time = UnixMillis::new(u64::MAX);
+        let head = Checkpoint {
+            size: TreeSize::new(u64::MAX),
+            root: MerkleRoot::from_bytes([2; 32]),
+            time,
+        };
+        let checkpoint = Envelope::sign(&head, &secret).unwrap();
+        let signature = InputSignature {
+            input: u32::MAX,
+            signature: Signature::from_bytes([3; 64]),
+        };
+        let (key_id, request_id) = (KeyId::from_bytes([4; 32]), RequestId::from_bytes([5; 32]));
+        let (intent, policy) = (
+            IntentDigest::from_bytes([6; 32]),
+            PolicyDigest::from_bytes([7; 32]),
+        );
+        let epoch = Epoch::new(u64::MAX);
+        let receipt = Receipt {
+            key_id,
+            request_id,
+            intent,
+            policy,
+            epoch,
+            session: SessionId::from_bytes([8; 32]),
+            outcome: Outcome::Completed(Completed {
+                signatures: List::new(vec![signature; limits::MAX_SESSION_INPUTS]).unwrap(),
+            }),
+            position: u64::MAX,
+            checkpoint: checkpoint.clone(),
+            time,
+        };
+        let statement = OutcomeStatement {
+            key_id,
+            request_id,
+            nonce: Nonce::from_bytes([9; 32]),
+            member: Identifier::new(u16::MAX).unwrap(),
+            known: Maybe(Some(KnownRequest {
+                intent,
+                policy,
+                epoch,
+                progress: RequestProgress::Completed,
+                open_attempts: u32::MAX,
+                receipt: Maybe(Some(Envelope::sign(&receipt, &secret).unwrap())),
+            })),
+            checkpoint,
+            time,
+        };
+        let envelope = Envelope::sign(&statement, &secret).unwrap();
+        assert_eq!(*envelope.verify(&secret.identity()).unwrap(), statement);
+    }
+}

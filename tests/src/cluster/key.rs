@@ -51,6 +51,7 @@ pub fn rule_terms() -> RuleTerms {
         output: sats(400_000_000),
         fee: sats(20_000),
         fee_per_kvb: sats(50_000),
+        allow_all: false,
     }
 }
 

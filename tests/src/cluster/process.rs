@@ -12,8 +12,10 @@ use firn_ceremony::domain::Party;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     process::{Child, Command},
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
+
+use super::fault::Fault;
 
 /// How long anything may take before a test gives up. Nothing waits for it to pass.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -56,6 +58,62 @@ impl Process {
         let child = command(Command::new(program), party);
         let pid = pid_of(child.id().expect("it has just been started"));
         Self { pid, child }
+    }
+
+    /// The same with a system that lies to it.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn start_with(program: &Path, party: &Party, fault: &Fault) -> Self {
+        let mut faulty = Command::new(program);
+        fault.apply(&mut faulty);
+        let child = command(faulty, party);
+        let pid = pid_of(child.id().expect("it has just been started"));
+        Self { pid, child }
+    }
+
+    /// The same with these variables.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn start_in(program: &Path, party: &Party, variables: &[(&str, PathBuf)]) -> Self {
+        let mut with = Command::new(program);
+        with.envs(variables.iter().map(|(name, value)| (name, value)));
+        let child = command(with, party);
+        let pid = pid_of(child.id().expect("it has just been started"));
+        Self { pid, child }
+    }
+
+    /// The same in a mount namespace of its own, where the shell has run `mounts` before.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn start_mounted(program: &Path, party: &Party, mounts: &str) -> Self {
+        let mut unshare = Command::new("unshare");
+        // As root a mount namespace is enough; others need a user namespace around it.
+        let flags = if rustix::process::geteuid().is_root() {
+            "-m"
+        } else {
+            "-rm"
+        };
+        unshare.args([flags, "sh", "-ec"]);
+        unshare
+            .arg(format!("{mounts}; exec \"$0\" \"$@\""))
+            .arg(program);
+        let child = command(unshare, party);
+        let pid = pid_of(child.id().expect("it has just been started"));
+        Self { pid, child }
+    }
+
+    /// Waits until it has ended by itself.
+    pub async fn end(&mut self) -> ExitStatus {
+        timeout(DEADLINE, self.child.wait())
+            .await
+            .expect("it ends by itself")
+            .expect("a child can be waited for")
     }
 
     /// The same under strace, which writes what the process and its threads open to `trace`.
@@ -108,6 +166,11 @@ impl Process {
     pub async fn kill(mut self) {
         self.signal(Signal::KILL);
         self.child.wait().await.expect("a child can be waited for");
+    }
+
+    /// Tells it something.
+    pub fn tell(&mut self, signal: Signal) {
+        self.signal(signal);
     }
 
     /// Asks it to stop, and waits until it has.

@@ -333,7 +333,7 @@ fn statuses(world: &World) -> Vec<Case> {
     other.nonce = Nonce::from_bytes([1; 32]);
     cases.add(
         "a status for another question",
-        Reject::UnexpectedMessage,
+        Reject::SessionMismatch,
         envelope(m1.sign(&other)),
     );
     let mut other = status.clone();

@@ -4,14 +4,15 @@
 use firn_participant::session::{judge_proof, judge_request};
 use firn_protocol::{
     bitcoin::verify_bip340,
-    documents::{Certificate, Receipt},
-    envelope::{Document, Envelope},
+    documents::Certificate,
+    envelope::Envelope,
     ids::PlanDigest,
     limits,
     merkle::{InclusionProof, LeafHash, TreeSize},
     messages::{
-        CertificateSet, Delivery, DkgRound1Set, DkgRound2, Final, FromMember, Package,
-        ProvenPackage, SignOpen, ToMember, input_digest, package_leaf, package_tree,
+        CertificateSet, Delivery, DkgRound1Set, DkgRound2, Final, FromMember, MemberStatus,
+        OutcomeStatement, Package, ProvenPackage, SignOpen, ToMember, input_digest, package_leaf,
+        package_tree,
     },
     reject::Reject,
     threshold::{SealingContext, SigningList, dealt_share_matches, open},
@@ -232,7 +233,8 @@ fn certificate_set(world: &World, set: &CertificateSet) -> Verdict {
     )
 }
 
-/// What the coordinator does with member 1's answer, or with member 3's refusal.
+/// What the coordinator does with member 1's answer, or with member 3's refusal; what it only passes on
+/// is judged as whoever asked does.
 pub(in crate::samples) fn from_member(world: &World, bytes: &[u8]) -> Verdict {
     match decode(bytes, from_member_limit(bytes))? {
         FromMember::Commitments(said) => document::commitments_envelope(world, &said),
@@ -254,8 +256,9 @@ pub(in crate::samples) fn from_member(world: &World, bytes: &[u8]) -> Verdict {
 fn from_member_limit(bytes: &[u8]) -> usize {
     match bytes.get(1) {
         Some(1..=4) => limits::MAX_COMMITMENTS + limits::SMALL_DOCUMENT,
-        Some(6 | 8) => limits::ROSTER_DOCUMENT + limits::SMALL_DOCUMENT,
-        Some(7) => Receipt::LIMIT + limits::SMALL_DOCUMENT * 2,
+        Some(6) => limits::ROSTER_DOCUMENT + limits::SMALL_DOCUMENT,
+        Some(7) => Envelope::<OutcomeStatement>::LIMIT + limits::SMALL_DOCUMENT,
+        Some(8) => Envelope::<MemberStatus>::LIMIT + limits::SMALL_DOCUMENT,
         _ => limits::MAX_CEREMONY_MESSAGE,
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn status(world: &World, envelope: &Envelope<MemberStatus>) -> Verdic
     let said = member_word(world, 1, envelope)?;
     ensure(
         said.nonce == world.status_query().nonce,
-        Reject::UnexpectedMessage,
+        Reject::SessionMismatch,
     )?;
     ensure(said.name == id("participant", "m1"), Reject::NotAMember)?;
     let ascending = said.accepted.is_sorted_by(|left, right| left < right)
