@@ -3,7 +3,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{demo, ledger};
+use crate::commands::{
+    accept, admit, authorities, demo, enroll, init, ledger, plan, policy, status,
+};
 
 /// Threshold custody on Bitcoin: the operator's tool.
 #[derive(Debug, Parser)]
@@ -26,6 +28,25 @@ pub struct Arguments {
 /// What `firn` can do. Each command's own words, bounds and example are in its module.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Found a trust domain: development CA, operators, the Authorities.
+    Init(init::Arguments),
+    /// Look at the keys that count, or sign them.
+    #[command(subcommand, after_help = authorities::EXAMPLE)]
+    Authorities(authorities::Command),
+    /// Make a machine's or a person's keys, or put its certificate in place.
+    Enroll(enroll::Arguments),
+    /// Issue the development CA's certificate for somebody who has enrolled.
+    Admit(admit::Arguments),
+    /// Write, show or sign the plan of a ceremony.
+    #[command(subcommand, after_help = plan::EXAMPLE)]
+    Plan(plan::Command),
+    /// Write, show or sign what a key may sign.
+    #[command(subcommand, after_help = policy::EXAMPLE)]
+    Policy(policy::Command),
+    /// Accept a plan on a member's machine.
+    Accept(accept::Arguments),
+    /// Say how things are.
+    Status(status::Arguments),
     /// Make a key with real processes on this machine and sign real transactions with it.
     Demo(demo::Arguments),
     /// Look at a participant's ledger.

@@ -10,17 +10,33 @@ use crate::{error::Error, fingerprint, output::Output};
 pub(crate) const OPTION: &str = "--fingerprint";
 
 /// Makes sure that a person has compared the fingerprint of `what`, which the others read out: `given`
-/// is what they said; without it the person at the terminal is asked.
+/// is what they said; without it the fingerprint is shown and the person at the terminal is asked.
 ///
 /// # Errors
-/// [`Error::FingerprintDiffers`]; [`Error::NotConfirmed`]; [`Error::NobodyToAsk`] where there is
-/// neither an answer nor a terminal; [`Error::Usage`] for a fingerprint that is none.
+/// As [`given_or_asked`].
 pub(crate) fn compared(
     what: &str,
     digest: &[u8; 32],
     given: Option<&str>,
     option: &'static str,
     output: Output,
+) -> Result<(), Error> {
+    if given.is_none() && stdin().is_terminal() {
+        show(what, digest, output);
+    }
+    given_or_asked(what, digest, given, option)
+}
+
+/// The same where the fingerprint has been shown already.
+///
+/// # Errors
+/// [`Error::FingerprintDiffers`]; [`Error::NotConfirmed`]; [`Error::NobodyToAsk`] where there is
+/// neither an answer nor a terminal; [`Error::Usage`] for a fingerprint that is none.
+pub(crate) fn given_or_asked(
+    what: &str,
+    digest: &[u8; 32],
+    given: Option<&str>,
+    option: &'static str,
 ) -> Result<(), Error> {
     if let Some(given) = given {
         return matches(what, digest, given);
@@ -31,8 +47,7 @@ pub(crate) fn compared(
             option,
         });
     }
-    show(what, digest, output);
-    asked(what, digest, &mut stdin().lock())
+    asked(what, digest, &mut stdin().lock(), &mut stderr())
 }
 
 /// The fingerprint, as it is read aloud and as it is written.
@@ -59,15 +74,26 @@ fn matches(what: &str, digest: &[u8; 32], given: &str) -> Result<(), Error> {
 }
 
 /// Asks until there is an answer; three that are none are a no.
-fn asked(what: &str, digest: &[u8; 32], answers: &mut impl BufRead) -> Result<(), Error> {
+fn asked(
+    what: &str,
+    digest: &[u8; 32],
+    answers: &mut impl BufRead,
+    screen: &mut impl Write,
+) -> Result<(), Error> {
     let no = || Error::NotConfirmed {
         what: what.to_owned(),
+    };
+    // Whoever has closed the screen will not answer either.
+    let mut prompt = |text: &str| {
+        let _ = screen
+            .write_all(text.as_bytes())
+            .and_then(|()| screen.flush());
     };
     let words = fingerprint::words(digest);
     let (first, last) = words.first().zip(words.last()).ok_or_else(no)?;
     prompt(
         "Have the others read theirs to you, and compare every word. Is it the same?\n\
-         Then type the first and the last word, or paste all that they sent you; empty for no.",
+         Then type the first and the last word, or paste all that they sent you; empty for no.\n",
     );
     for _ in 0..3 {
         prompt("> ");
@@ -78,33 +104,16 @@ fn asked(what: &str, digest: &[u8; 32], answers: &mut impl BufRead) -> Result<()
             return Err(no());
         }
         let typed: Vec<String> = answer.split_whitespace().map(str::to_lowercase).collect();
-        let ends = [first.to_lowercase(), last.to_lowercase()];
-        if typed == ends {
+        if typed == [first.to_lowercase(), last.to_lowercase()] {
             return Ok(());
         }
-        if let Ok(parsed) = fingerprint::parse(answer) {
-            // All of it, and another: that is no slip of the finger.
-            return if parsed == *digest {
-                Ok(())
-            } else {
-                matches(what, digest, answer)
-            };
+        // All of it, and another: that is no slip of the finger.
+        if fingerprint::parse(answer).is_ok() {
+            return matches(what, digest, answer);
         }
         prompt("That is neither the first and the last word nor a fingerprint.\n");
     }
     Err(no())
-}
-
-fn prompt(text: &str) {
-    let mut stream = stderr();
-    // Whoever has closed the stream will not answer either.
-    let _ = write!(stream, "{text}").and_then(|()| {
-        if text.ends_with('.') {
-            writeln!(stream)
-        } else {
-            stream.flush()
-        }
-    });
 }
 
 #[cfg(test)]
@@ -115,11 +124,12 @@ mod tests {
     use crate::{error::Error, fingerprint};
 
     fn digest() -> [u8; 32] {
-        std::array::from_fn(|index| u8::try_from(index * 7).unwrap())
+        std::array::from_fn(|index| u8::try_from(index).unwrap() ^ 0x5a)
     }
 
     fn answered(text: &str) -> Result<(), Error> {
-        asked("the plan", &digest(), &mut Cursor::new(text.to_owned()))
+        let mut answers = Cursor::new(text.to_owned());
+        asked("the plan", &digest(), &mut answers, &mut Vec::new())
     }
 
     #[test]

@@ -61,6 +61,12 @@ impl Output {
         };
     }
 
+    /// A name and what it stands for, in two columns.
+    pub fn fact(self, name: impl Display, value: impl Display) {
+        let name = name.to_string();
+        self.say(format_args!("{name:<14} {value}"));
+    }
+
     /// The one object of a command that a script reads; nothing for a person.
     ///
     /// # Errors

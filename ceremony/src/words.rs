@@ -91,8 +91,8 @@ pub(crate) fn length(millis: u64) -> String {
     let mut rest = millis / 1000;
     let mut said = Vec::new();
     for (seconds, unit) in UNITS {
-        let count = rest / seconds;
-        rest %= seconds;
+        let count = rest.checked_div(seconds).unwrap_or_default();
+        rest = rest.checked_rem(seconds).unwrap_or_default();
         if count > 0 {
             said.push(format!("{count} {unit}"));
         } else if !said.is_empty() {

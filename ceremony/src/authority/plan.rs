@@ -1,14 +1,18 @@
 //! The plan of a DKG. It decides that quorums meet and the roster is in order; people decide the rest.
 
+use std::path::Path;
+
 use firn_protocol::{
     bitcoin::Network,
     codec::{List, Text},
     documents::{Ceremony, DkgTerms, Plan, Policy, RosterEntry, Rules},
-    ids::{AuthoritiesDigest, CeremonyId, Epoch, Threshold, UnixMillis},
+    envelope::Endorsed,
+    ids::{AuthoritiesDigest, CeremonyId, Epoch, PlanDigest, Threshold, UnixMillis},
     limits,
+    reject::Reject,
 };
 
-use crate::{clock::random, error::Error};
+use crate::{clock::random, domain::files::read_document, error::Error};
 
 /// What people decide about a new key.
 #[derive(Debug, Clone)]
@@ -63,6 +67,25 @@ pub fn plan(terms: PlanTerms<'_>) -> Result<Plan, Error> {
     } else {
         Err(unsound())
     }
+}
+
+/// Reads a plan, whoever has signed it so far, with its digest.
+///
+/// # Errors
+/// [`Error::File`]; [`Error::BadFile`]; [`Error::Unfit`] where it contradicts itself.
+pub fn read_plan(path: &Path) -> Result<(Endorsed, Plan, PlanDigest), Error> {
+    let endorsed: Endorsed = read_document(path, Endorsed::LIMIT, "a plan")?;
+    let (plan, digest) = endorsed.read::<Plan>().map_err(|_| Error::BadFile {
+        path: path.to_owned(),
+        what: "a plan",
+    })?;
+    if !plan.is_sound() {
+        return Err(Error::Unfit {
+            path: path.to_owned(),
+            what: Reject::UnsoundDocument.meaning().to_owned(),
+        });
+    }
+    Ok((endorsed, plan, PlanDigest::from_bytes(digest)))
 }
 
 fn unsound() -> Error {

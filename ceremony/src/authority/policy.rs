@@ -30,9 +30,11 @@ pub struct RuleTerms {
     pub fee: Sats,
     /// The highest fee for a thousand virtual bytes.
     pub fee_per_kvb: Sats,
+    /// Whether SIGHASH_ALL may be signed beside SIGHASH_DEFAULT.
+    pub allow_all: bool,
 }
 
-/// The rules; SIGHASH_DEFAULT only.
+/// The rules.
 ///
 /// # Errors
 /// [`Error::Usage`] for more destinations or longer scripts than a rule holds.
@@ -59,7 +61,9 @@ pub fn rules(terms: &RuleTerms) -> Result<Rules, Error> {
             absolute: terms.fee,
             per_kvb: terms.fee_per_kvb,
         }),
-        Rule::Sighash(SighashRule { allow_all: false }),
+        Rule::Sighash(SighashRule {
+            allow_all: terms.allow_all,
+        }),
     ];
     List::new(rules).ok_or_else(too_much)
 }

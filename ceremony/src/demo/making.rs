@@ -175,6 +175,7 @@ fn rule_terms() -> Result<RuleTerms, Error> {
         output: sats(80_000_000),
         fee: sats(20_000),
         fee_per_kvb: sats(50_000),
+        allow_all: false,
     })
 }
 

@@ -97,7 +97,7 @@ pub(super) fn configuration(
             authorities: AUTHORITIES,
             authorities_digest: authorities.to_string(),
             tls: TLS,
-            coordinators: coordinators,
+            coordinators,
         }),
         Role::Coordinator => {
             let own = coordinators
@@ -148,7 +148,7 @@ fn participant(
             unlock: "key-file",
             file: VAULT_KEY,
         },
-        coordinators: coordinators,
+        coordinators,
     })
 }
 

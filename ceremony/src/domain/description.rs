@@ -234,24 +234,36 @@ pub(crate) fn is_description(path: &Path) -> bool {
 }
 
 /// Reads what a person may have written, with the line of the first thing that is wrong.
-pub(crate) fn read_toml<T: serde::de::DeserializeOwned>(
+fn read_toml<T: serde::de::DeserializeOwned>(
     path: &Path,
     limit: usize,
     what: &'static str,
 ) -> Result<T, Error> {
-    let bytes = read_bounded(path, limit, what)?;
-    let invalid = |line, what: String| Error::Invalid {
+    let text = read_toml_text(path, limit, what)?;
+    toml::from_str(&text).map_err(|error| Error::Invalid {
         path: path.to_owned(),
-        line,
-        what,
-    };
-    let text = String::from_utf8(bytes).map_err(|_| invalid(1, "not UTF-8".to_owned()))?;
-    toml::from_str(&text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
-        let before = text.get(..start).unwrap_or_default();
-        let line = before.matches('\n').count().saturating_add(1);
-        invalid(line, error.message().to_owned())
+        line: line_of(&text, error.span().map_or(0, |span| span.start)),
+        what: error.message().to_owned(),
     })
+}
+
+/// The text of a file that a person may have written.
+pub(crate) fn read_toml_text(
+    path: &Path,
+    limit: usize,
+    what: &'static str,
+) -> Result<String, Error> {
+    String::from_utf8(read_bounded(path, limit, what)?).map_err(|_| Error::Invalid {
+        path: path.to_owned(),
+        line: 1,
+        what: "not UTF-8".to_owned(),
+    })
+}
+
+/// The number of the line, from 1, that a byte of a text stands in.
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.get(..offset).unwrap_or(text);
+    before.matches('\n').count().saturating_add(1)
 }
 
 pub(super) fn to_toml<T: Serialize>(value: &T) -> Result<String, Error> {

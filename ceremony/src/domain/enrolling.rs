@@ -9,9 +9,9 @@ use std::{
 
 use firn_protocol::{
     codec::{Blob, Text},
-    documents::Enrollment,
-    envelope::{Envelope, Verified},
-    ids::{AuthoritiesDigest, UnixMillis},
+    documents::{Authorities, Enrollment},
+    envelope::{Approved, Envelope, Verified},
+    ids::UnixMillis,
     names::{Role, SpiffeId},
 };
 use firn_transport::{TlsIdentity, Trust};
@@ -20,8 +20,8 @@ use super::{
     config::configuration,
     description::Description,
     files::{
-        make_folder, read_bounded, read_document, read_identity, replace_public, write_document,
-        write_identity, write_private, write_public,
+        claim_empty_folder, make_folder, read_bounded, read_document, read_identity,
+        replace_public, write_document, write_identity, write_private, write_public,
     },
     folders::ProcessFolder,
     request::{FreshRequest, RequestedKey},
@@ -101,14 +101,14 @@ pub struct EnrolledFolder {
 }
 
 impl EnrolledFolder {
-    /// Makes the folder at `path`, whose parent must be there, and everything in it that only this
-    /// machine may know: identity key, TLS key, for a participant what opens its vault.
+    /// Makes, in an empty or new folder, everything that only this machine may know: identity key, TLS
+    /// key, for a participant what opens its vault.
     ///
     /// # Errors
-    /// [`Error::File`], also where the folder exists; [`Error::Issue`]; [`Error::Randomness`].
+    /// [`Error::FolderNotEmpty`]; [`Error::File`]; [`Error::Issue`]; [`Error::Randomness`].
     pub fn begin(path: &Path, id: &SpiffeId, now: UnixMillis) -> Result<Self, Error> {
         let folder = ProcessFolder::at(path.to_owned(), id.role());
-        make_folder(path)?;
+        claim_empty_folder(path)?;
         make_folder(&folder.tls())?;
         let secret = fresh_identity()?;
         let identity = write_identity(&folder.identity(), &secret)?;
@@ -171,6 +171,22 @@ impl EnrolledFolder {
         &self.enrolled
     }
 
+    /// Whether this is the folder of somebody who has enrolled.
+    #[must_use]
+    pub fn is_at(path: &Path) -> bool {
+        ProcessFolder::at(path.to_owned(), Role::Participant)
+            .enrollment()
+            .exists()
+    }
+
+    /// Puts the roots into the folder that vouch for peers, and for this folder's own certificate.
+    ///
+    /// # Errors
+    /// [`Error::FileExists`] where others are there.
+    pub fn trust(&self, roots_pem: &str) -> Result<(), Error> {
+        put(&self.folder.roots(), roots_pem.as_bytes())
+    }
+
     /// Puts the trust domain into the folder, once its Authorities were compared: roots, Authorities and
     /// configuration. What is there already must be the same.
     ///
@@ -190,7 +206,7 @@ impl EnrolledFolder {
         }
         let config = configuration(name, description.digest(), description.coordinators())?;
         let authorities = firn_protocol::codec::encode(description.authorities().endorsed())?;
-        put(&self.folder.roots(), description.roots_pem().as_bytes())?;
+        self.trust(description.roots_pem())?;
         put(&self.folder.authorities(), &authorities)?;
         put(&self.folder.config(), config.as_bytes())
     }
@@ -201,13 +217,12 @@ impl EnrolledFolder {
         self.folder.authorities().exists() && self.folder.roots().exists()
     }
 
-    /// The digest of the Authorities that were put into the folder.
+    /// The Authorities that were put into the folder.
     ///
     /// # Errors
     /// As [`authority::read_authorities`].
-    pub fn joined(&self) -> Result<AuthoritiesDigest, Error> {
-        let authorities = authority::read_authorities(&self.folder.authorities())?;
-        Ok(AuthoritiesDigest::from_bytes(authorities.digest()))
+    pub fn joined(&self) -> Result<Approved<Authorities>, Error> {
+        authority::read_authorities(&self.folder.authorities())
     }
 
     /// Puts a certificate in its place, if peers of the trust domain would take it: it has this folder's

@@ -15,7 +15,7 @@ mod request;
 
 pub use ca::{BACKDATING, DevelopmentCa, LEAF_VALIDITY, ROOT_VALIDITY};
 pub use description::{Description, Draft, read_endorsed_authorities};
-pub(crate) use description::{is_description, read_toml, twin};
+pub(crate) use description::{is_description, line_of, read_toml_text, twin};
 pub use enrolling::{Enrolled, EnrolledFolder};
 pub use folders::ProcessFolder;
 pub use founding::{AUTHORITIES, CA, DESCRIPTION, Founded, Founding, Seat};

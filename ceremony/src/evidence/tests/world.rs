@@ -63,6 +63,7 @@ pub(super) fn world() -> World {
         output: most,
         fee: most,
         fee_per_kvb: most,
+        allow_all: false,
     })
     .unwrap();
     let plan = authority::plan(PlanTerms {
