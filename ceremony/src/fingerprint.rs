@@ -178,7 +178,7 @@ mod tests {
 
     fn with_word(position: usize, word: &str) -> String {
         let mut words: Vec<&str> = SAID.split_whitespace().collect();
-        words[position - 1] = word;
+        words[position.saturating_sub(1)] = word;
         words.join(" ")
     }
 
