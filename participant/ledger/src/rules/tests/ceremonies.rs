@@ -68,6 +68,40 @@ fn a_share_signs_only_after_pending_certified_and_active_in_this_order() {
 }
 
 #[test]
+fn an_attempt_that_only_some_have_certified_is_followed_by_another_and_takes_nothing_away() {
+    let mut ledger = Ledger::begun();
+    ledger
+        .ask(Command::AcceptPlan(PlanAccepted { plan: PLAN }))
+        .unwrap();
+    let again = SessionId::from_bytes([30; 32]);
+    for attempt in [ATTEMPT, again] {
+        let opened = AttemptOpened {
+            attempt,
+            plan: PLAN,
+            coordinator: coordinator(),
+        };
+        ledger.ask(Command::OpenAttempt(opened)).unwrap();
+    }
+    ledger.ask(Command::Pend(pending())).unwrap();
+    ledger.ask(Command::Certify(certified())).unwrap();
+    let mut second = pending();
+    second.attempt = again;
+    ledger.ask(Command::Pend(second.clone())).unwrap();
+    // Whichever all have certified may be activated, and then no other.
+    ledger.ask(Command::Certify(certified())).unwrap();
+    ledger.ask(Command::Activate(activated())).unwrap();
+    let active = ledger.view().key(KEY).unwrap().unwrap();
+    assert_eq!(
+        (active.attempt, active.stage),
+        (ATTEMPT, ShareStage::Active)
+    );
+    assert_eq!(
+        ledger.ask(Command::Pend(second)),
+        Err(Reject::AttemptAbandoned)
+    );
+}
+
+#[test]
 fn ceremony_messages_leave_once_in_order_and_only_in_the_run_that_opened() {
     let mut ledger = Ledger::begun();
     ledger
