@@ -4,6 +4,7 @@
 pub mod dkg;
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod outcome;
 pub mod proof;
 pub mod request;
 pub mod round;

@@ -98,6 +98,10 @@ pub enum Move {
 struct Standing {
     failures: u32,
     out: Option<Reject>,
+    /// It has not answered, or its connection was lost: it counts as missing, whatever QUIC knows.
+    is_silent: bool,
+    /// It has refused for good, or done what it must not.
+    is_against: bool,
     not_before: Option<UnixMillis>,
 }
 
@@ -180,7 +184,12 @@ impl Request {
 
     /// Notes why an attempt failed.
     pub fn failed(&mut self, failed: &RoundFailed, now: UnixMillis) {
-        self.last = Some(failed.code);
+        let is_mistake = |fault: &Fault| matches!(fault.failing, Failing::Misbehaved(_));
+        self.last = match failed.faults.first() {
+            // What a member did wrong is not what is wrong with the request.
+            Some(fault) if is_mistake(fault) => None,
+            Some(_) | None => Some(failed.code),
+        };
         for fault in &failed.faults {
             self.note(fault, now);
         }
@@ -191,8 +200,16 @@ impl Request {
         standing.failures = standing.failures.saturating_add(1);
         let code = fault.failing.code();
         let last_straw = standing.failures >= TRANSIENT_FAILURES;
+        standing.is_silent = matches!(fault.failing, Failing::Silent(_));
+        standing.is_against = match fault.failing {
+            Failing::Misbehaved(_) => true,
+            Failing::Refused(_) => is_final(code),
+            Failing::Silent(_) => false,
+        };
         match &fault.failing {
             Failing::Misbehaved(_) => standing.out = Some(code),
+            // Its whole patience has been spent on it already.
+            Failing::Silent(Reject::Deadline) => standing.out = Some(code),
             Failing::Silent(_) => standing.out = last_straw.then_some(code),
             Failing::Refused(refusal) => {
                 standing.out = (is_final(code) || last_straw).then_some(code);
@@ -210,8 +227,12 @@ impl Request {
         self.standings.get(&member).copied().unwrap_or_default()
     }
 
-    /// The final refusal that most members gave; failing that, what was missing.
-    fn reason(&self, connected: &BTreeSet<Identifier>) -> Reject {
+    /// What is true of the request: that too many members refuse it for good for any quorum to sign it;
+    /// failing that, that too few are there; failing that, what has kept them from it this time. A single
+    /// member's no, or its mistake, says nothing final while others could sign.
+    fn reason(&self, present: &BTreeSet<Identifier>) -> Reject {
+        let quorum = usize::from(self.terms.threshold.value());
+        let everybody = self.terms.roster.len();
         let mut counts = BTreeMap::<Reject, usize>::new();
         for member in self.refusals.keys() {
             if let Some(code) = self.standing(*member).out.filter(|code| is_final(*code)) {
@@ -219,27 +240,34 @@ impl Request {
                 *count = count.saturating_add(1);
             }
         }
-        if let Some((code, _)) = counts.into_iter().max_by_key(|(_, count)| *count) {
+        let refusing: usize = counts.values().sum();
+        if everybody.saturating_sub(refusing) < quorum
+            && let Some((code, _)) = counts.into_iter().max_by_key(|(_, count)| *count)
+        {
             return code;
         }
-        let roster = self.terms.roster.iter();
-        let there = roster
-            .filter(|member| connected.contains(&member.identifier))
-            .count();
-        if there < usize::from(self.terms.threshold.value()) {
-            Reject::QuorumUnavailable
-        } else {
-            self.last.unwrap_or(Reject::QuorumUnavailable)
+        let willing = present
+            .iter()
+            .filter(|member| !self.standing(**member).is_against);
+        if willing.count() < quorum && present.len() < everybody {
+            return Reject::QuorumUnavailable;
         }
+        let passing = self.last.filter(|code| !is_final(*code));
+        passing.unwrap_or(Reject::SessionFailed)
     }
 
     fn give_up(&self, connected: &BTreeSet<Identifier>) -> RequestFailed {
-        let code = self.reason(connected);
+        let roster = self.terms.roster.iter();
+        let present: BTreeSet<_> = roster
+            .map(|entry| entry.identifier)
+            .filter(|member| connected.contains(member) && !self.standing(*member).is_silent)
+            .collect();
+        let code = self.reason(&present);
         let missing = self
             .terms
             .roster
             .iter()
-            .filter(|member| !connected.contains(&member.identifier))
+            .filter(|member| !present.contains(&member.identifier))
             .map(|member| MissingMember {
                 name: member.name.clone(),
                 since: Maybe(None),

@@ -44,6 +44,8 @@ pub(crate) enum Habit {
     HasReceipt,
     ForgedReceipt,
     KeepsReceiptBack,
+    /// Another attempt of the same request has been faster.
+    CompletedElsewhere,
 }
 
 fn checkpoint(secret: &IdentitySecret) -> SignedCheckpoint {
@@ -107,6 +109,9 @@ impl FakeMember {
             ToMember::SignOpen(open) => self.on_open(&open.header, terms, stored, rng),
             ToMember::Package(package) => {
                 (self.habit != Habit::SilentAfterPackage).then(|| self.shares(&package, &messages))
+            }
+            ToMember::Final(_) if self.habit == Habit::CompletedElsewhere => {
+                Some(self.receipt(SessionId::from_bytes([9; 32]), stored, terms))
             }
             ToMember::Final(last) => (self.habit != Habit::KeepsReceiptBack)
                 .then(|| self.receipt(last.session, &last.signatures, terms)),

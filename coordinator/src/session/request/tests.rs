@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use firn_protocol::{
     bitcoin::verify_bip340,
+    documents::Receipt,
+    envelope::Verified,
     ids::{Identifier, UnixMillis},
     messages::RequestFailed,
     reject::Reject,
@@ -133,7 +135,60 @@ fn a_refusal_that_is_final_for_too_many_is_the_answer() {
     let failed = failed.map(|_| ()).unwrap_err();
     assert_eq!(failed.code, Reject::PolicyFee);
     assert_eq!(failed.refusals.len(), 2);
-    assert_eq!(attempts.len(), 2);
+    assert_eq!(attempts.len(), 1, "both were heard out");
+}
+
+#[test]
+fn one_refusal_is_not_final_while_others_could_sign() {
+    for (habit, wanted) in [
+        (Habit::Refuses(Reject::PolicyFee), Reject::QuorumUnavailable),
+        (Habit::WrongSession, Reject::QuorumUnavailable),
+    ] {
+        let mut world = World::new(2, 3, 1).with(1, habit);
+        // The third is away.
+        let two = &world.everybody()[..2];
+        let (failed, _) = drive(&mut world, two);
+        let failed = failed.map(|_| ()).unwrap_err();
+        // Two are there, and one of them has only been asked for what it would not do.
+        assert_eq!(failed.code, wanted, "{habit:?}");
+        assert_eq!(missing(&failed), ["m-3"]);
+    }
+}
+
+#[test]
+fn a_members_mistake_is_never_the_requests() {
+    let mut world = World::new(2, 3, 1)
+        .with(1, Habit::WrongSession)
+        .with(2, Habit::NotAPoint);
+    let everybody = world.everybody();
+    let (failed, _) = drive(&mut world, &everybody);
+    let failed = failed.map(|_| ()).unwrap_err();
+    assert_eq!(failed.code, Reject::SessionFailed);
+    assert!(failed.missing.is_empty());
+}
+
+#[test]
+fn who_is_silent_through_the_patience_is_missing_too() {
+    for (silent, habit) in [
+        (vec![2, 3], Habit::Silent),
+        (vec![2, 3], Habit::SilentAfterPackage),
+    ] {
+        let mut world = World::new(2, 3, 1);
+        for member in silent {
+            world = world.with(member, habit);
+        }
+        let everybody = world.everybody();
+        let (failed, attempts) = drive(&mut world, &everybody);
+        let failed = failed.map(|_| ()).unwrap_err();
+        assert_eq!(failed.code, Reject::QuorumUnavailable, "{habit:?}");
+        assert_eq!(missing(&failed), ["m-2", "m-3"]);
+        assert!(attempts.len() <= 2, "nobody is waited for twice");
+    }
+}
+
+fn missing(failed: &RequestFailed) -> Vec<String> {
+    let missing = failed.missing.iter();
+    missing.map(|member| member.name.to_string()).collect()
 }
 
 #[test]
@@ -225,6 +280,45 @@ fn a_receipt_that_does_not_come_does_not_undo_a_signature() {
     assert_verifies(&world, &signed);
     assert_eq!(signed.receipts.keys().copied().collect::<Vec<_>>(), [id(1)]);
     assert_eq!(named(&signed.faults), [(2, Reject::Deadline)]);
+}
+
+#[test]
+fn where_all_have_completed_another_attempt_the_answer_is_that_attempts() {
+    let mut world = World::new(2, 3, 2)
+        .with(1, Habit::CompletedElsewhere)
+        .with(2, Habit::CompletedElsewhere);
+    let AttemptOutcome::Signed(signed) = attempt(&mut world, &[id(1), id(2)]) else {
+        panic!("signatures were thrown away");
+    };
+    assert_verifies(&world, &signed);
+    assert_eq!(signed.receipts.len(), 2, "somebody vouches for it");
+    let session = signed.session;
+    let of_it = |receipt: &Verified<Receipt>| receipt.session == session;
+    assert!(signed.receipts.values().all(of_it));
+    assert!(signed.evidence.is_none(), "that was another session's");
+}
+
+#[test]
+fn one_receipt_for_this_attempt_is_enough_whatever_the_others_have() {
+    let mut world = World::new(2, 3, 1).with(1, Habit::CompletedElsewhere);
+    let AttemptOutcome::Signed(signed) = attempt(&mut world, &[id(1), id(2)]) else {
+        panic!("signatures were thrown away");
+    };
+    assert_eq!(signed.receipts.keys().copied().collect::<Vec<_>>(), [id(2)]);
+    assert!(signed.evidence.is_some());
+    assert_eq!(named(&signed.faults), [(1, Reject::SessionMismatch)]);
+}
+
+#[test]
+fn signatures_that_nobody_vouches_for_are_no_answer() {
+    let mut world = World::new(2, 3, 1)
+        .with(1, Habit::KeepsReceiptBack)
+        .with(2, Habit::KeepsReceiptBack);
+    let AttemptOutcome::Failed(failed) = attempt(&mut world, &[id(1), id(2)]) else {
+        panic!("no requester accepts an answer without a receipt");
+    };
+    let code = Reject::Deadline;
+    assert_eq!(named(&failed.faults), [(1, code), (2, code)]);
 }
 
 #[test]

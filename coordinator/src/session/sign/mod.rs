@@ -18,7 +18,7 @@ use firn_protocol::{
 use rand_core::CryptoRng;
 
 use super::{
-    Conversation, Fault, Send, SessionMember, StepProgress, Turn, off_script,
+    Conversation, Failing, Fault, Send, SessionMember, StepProgress, Turn, is_final, off_script,
     request::RequestTerms,
     round::{
         AfterCommitments, AfterShares, AwaitCommitments, AwaitShares, RoundFailed, RoundTerms,
@@ -26,6 +26,8 @@ use super::{
     },
 };
 use crate::voice::{SessionTerms, Voice};
+
+const COMMITMENTS: &str = "commitments";
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -70,10 +72,19 @@ struct Context {
 #[derive(Debug)]
 enum State {
     Commitments(AwaitCommitments),
+    /// A member has refused for good: the others are heard out, since most refuse what one does, and
+    /// only enough of them together make it final.
+    Refused(Refused),
     /// A member has the answer in store: the others are heard out for theirs.
     Stored(Stored),
     Shares(AwaitShares),
     Receipts(AwaitReceipts),
+}
+
+#[derive(Debug)]
+struct Refused {
+    faults: Vec<Fault>,
+    waiting: Vec<Identifier>,
 }
 
 #[derive(Debug)]
@@ -87,6 +98,8 @@ struct Stored {
 struct AwaitReceipts {
     signed: Box<SignedRound>,
     receipts: BTreeMap<Identifier, Verified<Receipt>>,
+    /// Of members that have completed the request in another attempt.
+    others: BTreeMap<Identifier, Verified<Receipt>>,
     faults: Vec<Fault>,
     waiting: Vec<Identifier>,
 }
@@ -211,6 +224,7 @@ impl Context {
         let state = AwaitReceipts {
             signed,
             receipts: BTreeMap::new(),
+            others: BTreeMap::new(),
             faults: Vec::new(),
             waiting,
         };
@@ -219,6 +233,36 @@ impl Context {
 
     fn off_script(&self, from: Identifier, message: FromMember) -> Fault {
         off_script(&self.members, from, self.session, message)
+    }
+
+    /// A member has not committed itself but refused, or done what it must not.
+    fn on_early_fault(self, fault: Fault, answered: &[Identifier]) -> Turn<SignAttempt> {
+        let is_refusal = matches!(fault.failing, Failing::Refused(_));
+        if !is_refusal || !is_final(fault.failing.code()) {
+            return Self::failed(fault);
+        }
+        let refused = Refused {
+            faults: Vec::new(),
+            waiting: self.missing(answered.iter().copied()),
+        };
+        let from = fault.member;
+        self.on_refused(refused, from, Some(fault))
+    }
+
+    /// `heard` has answered, in whatever way.
+    fn on_refused(
+        self,
+        mut refused: Refused,
+        heard: Identifier,
+        fault: Option<Fault>,
+    ) -> Turn<SignAttempt> {
+        refused.waiting.retain(|member| *member != heard);
+        refused.faults.extend(fault);
+        if refused.waiting.is_empty() {
+            Self::failed(refused.faults)
+        } else {
+            self.goes(State::Refused(refused), Vec::new())
+        }
     }
 
     fn silent(waiting: impl IntoIterator<Item = Identifier>) -> Vec<Fault> {
@@ -243,7 +287,9 @@ impl Conversation for SignAttempt {
     fn progress(&self) -> StepProgress {
         let of = self.context.members.len();
         let (step, done) = match &self.state {
-            State::Commitments(round) => ("commitments", round.answered().count()),
+            State::Commitments(round) => (COMMITMENTS, round.answered().count()),
+            // The same step, with the time that is left of it.
+            State::Refused(refused) => (COMMITMENTS, of.saturating_sub(refused.waiting.len())),
             State::Stored(stored) => ("stored receipts", stored.receipts.len()),
             State::Shares(round) => ("shares", round.answered().count()),
             State::Receipts(state) => ("receipts", state.receipts.len()),
@@ -264,9 +310,11 @@ impl Conversation for SignAttempt {
                 let answered: Vec<_> = round.answered().collect();
                 context.on_early_receipt(from, envelope, &answered)
             }
-            // Another attempt of the same request has been faster.
-            (State::Shares(_), FromMember::Receipt(envelope)) => {
-                context.on_early_receipt(from, envelope, &[])
+            // Another attempt of the same request has been faster. Whoever has sent its share waits for
+            // the signatures, which will not come: it says no more.
+            (State::Shares(round), FromMember::Receipt(envelope)) => {
+                let answered: Vec<_> = round.answered().collect();
+                context.on_early_receipt(from, envelope, &answered)
             }
             (State::Stored(stored), message) => context.on_heard(stored, from, message),
             (State::Receipts(state), FromMember::Receipt(envelope)) => {
@@ -277,9 +325,19 @@ impl Conversation for SignAttempt {
                 let fault = context.off_script(from, message);
                 context.on_receipt(state, from, Err(fault))
             }
-            (State::Commitments(_) | State::Shares(_), message) => {
-                Context::failed(context.off_script(from, message))
+            (State::Commitments(round), message) => {
+                let fault = context.off_script(from, message);
+                let answered: Vec<_> = round.answered().collect();
+                context.on_early_fault(fault, &answered)
             }
+            (State::Refused(refused), FromMember::Commitments(_)) => {
+                context.on_refused(refused, from, None)
+            }
+            (State::Refused(refused), message) => {
+                let fault = context.off_script(from, message);
+                context.on_refused(refused, from, Some(fault))
+            }
+            (State::Shares(_), message) => Context::failed(context.off_script(from, message)),
         }
     }
 
@@ -287,6 +345,10 @@ impl Conversation for SignAttempt {
         let Self { context, state } = self;
         match state {
             State::Commitments(_) | State::Shares(_) => Context::failed(fault),
+            State::Refused(refused) if !refused.waiting.contains(&fault.member) => {
+                context.goes(State::Refused(refused), Vec::new())
+            }
+            State::Refused(refused) => context.on_refused(refused, fault.member, Some(fault)),
             State::Stored(stored) => context.on_stored(stored, fault.member),
             // A stream that ends after its receipt is a stream that is done.
             State::Receipts(state) if !state.waiting.contains(&fault.member) => {
@@ -304,6 +366,10 @@ impl Conversation for SignAttempt {
             }
             State::Shares(round) => {
                 Context::failed(Context::silent(context.missing(round.answered())))
+            }
+            State::Refused(mut refused) => {
+                refused.faults.extend(Context::silent(refused.waiting));
+                Context::failed(refused.faults)
             }
             State::Stored(stored) => context.end_stored(stored),
             State::Receipts(mut state) => {

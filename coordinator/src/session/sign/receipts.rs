@@ -1,6 +1,6 @@
 //! Receipts: of signatures that this attempt made, and of those that members have had in store. It
-//! decides whether a receipt is about this request and its signatures verify; a bad one is noted and
-//! never undoes a signature.
+//! decides whether a receipt is about this request and its signatures verify, and whose signatures are
+//! the answer where attempts have raced; a bad receipt is noted and never undoes a good one.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ impl Context {
         })))
     }
 
-    /// The signatures stand whatever the receipts are: a bad receipt is noted, no more.
+    /// One good receipt is enough: a bad one is noted, no more.
     pub(super) fn on_receipt(
         self,
         mut state: AwaitReceipts,
@@ -121,9 +121,12 @@ impl Context {
                 state.receipts.insert(from, receipt);
             }
             // Completed in another attempt of the request, with other signatures.
-            Ok(_) => state
-                .faults
-                .push(Fault::silent(from, Reject::SessionMismatch)),
+            Ok(receipt) => {
+                state
+                    .faults
+                    .push(Fault::silent(from, Reject::SessionMismatch));
+                state.others.insert(from, receipt);
+            }
             Err(fault) => state.faults.push(fault),
         }
         if state.waiting.is_empty() {
@@ -133,7 +136,20 @@ impl Context {
         }
     }
 
+    /// The answer: what this attempt has signed, if a member vouches for it. Where all members have
+    /// completed the request in another attempt they will never vouch for this one; then the answer is
+    /// that attempt's. Signatures that nobody vouches for are no answer: what members have on record is.
     pub(super) fn end_signed(self, state: AwaitReceipts) -> Turn<SignAttempt> {
+        if state.receipts.is_empty() {
+            return match state.others.keys().next() {
+                Some(first) => self.end_stored(Stored {
+                    first: *first,
+                    receipts: state.others,
+                    waiting: Vec::new(),
+                }),
+                None => Self::failed(state.faults),
+            };
+        }
         match state.signed.record() {
             Ok(record) => Turn::Ended(AttemptOutcome::Signed(Box::new(SignedRequest {
                 session: self.session,
