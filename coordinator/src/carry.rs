@@ -10,14 +10,17 @@ use firn_protocol::{
     messages::{FromMember, ToMember},
     reject::Reject,
 };
-use firn_transport::{Connection, FrameReceiver, FrameSender, TransportError};
+use firn_transport::{FrameReceiver, FrameSender, TransportError};
 use tokio::{
     sync::mpsc,
     task::JoinSet,
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::session::{Conversation, Fault, Send, StepProgress, Turn};
+use crate::{
+    line::Line,
+    session::{Conversation, Fault, Send, StepProgress, Turn},
+};
 
 /// Messages to one member that wait for its stream. No conversation has more in flight.
 const OUTBOX: usize = 4;
@@ -26,7 +29,7 @@ const OUTBOX: usize = 4;
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) member: Identifier,
-    pub(crate) connection: Connection,
+    pub(crate) line: Line,
 }
 
 /// What came on a member's stream.
@@ -97,17 +100,10 @@ impl Streams {
         let (arrivals, inbox) = mpsc::channel(links.len().max(1));
         let mut outboxes = BTreeMap::new();
         let mut readers = JoinSet::new();
-        for Link { member, connection } in links {
+        for link in links {
             let (outbox, outgoing) = mpsc::channel(OUTBOX);
-            outboxes.insert(member, outbox);
-            readers.spawn(carry(
-                member,
-                connection,
-                outgoing,
-                arrivals.clone(),
-                limit,
-                patience,
-            ));
+            outboxes.insert(link.member, outbox);
+            readers.spawn(carry(link, outgoing, arrivals.clone(), limit, patience));
         }
         Self {
             outboxes,
@@ -165,14 +161,14 @@ fn encode(message: &ToMember) -> Result<Vec<u8>, Reject> {
 
 /// Carries between a member's stream and the conversation until either ends.
 async fn carry(
-    member: Identifier,
-    connection: Connection,
+    link: Link,
     outgoing: mpsc::Receiver<Arc<[u8]>>,
     arrivals: mpsc::Sender<Arrival>,
     limit: usize,
     patience: Duration,
 ) {
-    let (sender, mut receiver) = match connection.open_stream().await {
+    let Link { member, line } = link;
+    let (sender, mut receiver) = match line.connection().open_stream().await {
         Ok(stream) => stream,
         Err(error) => {
             let _ = arrivals
@@ -187,6 +183,9 @@ async fn carry(
     loop {
         let arrival = read(member, &mut receiver, limit).await;
         let last = arrival.is_err();
+        if !last {
+            line.hear();
+        }
         if arrivals.send((member, arrival)).await.is_err() || last {
             return;
         }
@@ -234,21 +233,54 @@ fn transport_fault(member: Identifier, error: &TransportError) -> Fault {
 /// # Errors
 /// [`Reject::Deadline`], a lost stream, an answer that does not decode.
 pub(crate) async fn ask(
-    connection: &Connection,
+    line: &Line,
     question: &ToMember,
     limit: usize,
     patience: Duration,
 ) -> Result<FromMember, Reject> {
     let frame = encode(question)?;
     let exchange = async {
-        let (mut sender, mut receiver) = connection.open_stream().await?;
+        let (mut sender, mut receiver) = line.connection().open_stream().await?;
         sender.send(&frame).await?;
         sender.finish();
         receiver.receive(limit).await
     };
     match timeout(patience, exchange).await {
-        Ok(Ok(Some(answer))) => Ok(codec::decode(&answer, limit)?),
+        Ok(Ok(Some(answer))) => {
+            line.hear();
+            Ok(codec::decode(&answer, limit)?)
+        }
         Ok(Ok(None) | Err(_)) => Err(Reject::SessionFailed),
         Err(_) => Err(Reject::Deadline),
+    }
+}
+
+/// The same question to several members at the same time. Each answer goes to `take`, which says
+/// whether those that have come so far would do: then whoever has not answered within the first
+/// patience is not waited for, and nobody longer than a step.
+pub(crate) async fn ask_all<K>(
+    members: impl IntoIterator<Item = (K, Line)>,
+    question: ToMember,
+    limit: usize,
+    patience: Patience,
+    mut take: impl FnMut(K, Result<FromMember, Reject>) -> bool,
+) where
+    K: std::marker::Send + 'static,
+{
+    let question = Arc::new(question);
+    let mut asked = JoinSet::new();
+    for (member, line) in members {
+        let question = Arc::clone(&question);
+        asked.spawn(async move { (member, ask(&line, &question, limit, patience.step).await) });
+    }
+    let (first, last) = (after(patience.first), after(patience.step));
+    let mut would_do = false;
+    loop {
+        let end = if would_do { first } else { last };
+        match timeout_at(end, asked.join_next()).await {
+            Ok(Some(Ok((member, answer)))) => would_do = take(member, answer),
+            Ok(Some(Err(_))) => {}
+            Ok(None) | Err(_) => return,
+        }
     }
 }

@@ -147,6 +147,11 @@ impl Bounds {
         }
     }
 
+    /// How long one request waits for another that is the same: three steps, one more attempt.
+    pub(crate) fn turn(self) -> Duration {
+        self.step().saturating_mul(3)
+    }
+
     /// [`Bounds::drain_ms`] as a duration.
     #[must_use]
     pub fn drain(self) -> Duration {

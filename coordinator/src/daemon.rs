@@ -14,6 +14,7 @@ use firn_protocol::{
 };
 use firn_transport::{
     Connection, DefaultTimeProvider, Greeting, Limits, Listener, PendingConnection, Renewal,
+    TransportError,
 };
 use tokio::time::timeout;
 
@@ -21,13 +22,14 @@ use crate::{
     config::{Config, write_atomically},
     error::CoordinatorError,
     intake,
+    line::{Line, before_idle},
     registry::Connected,
     state::{MAX_CEREMONIES, Shared, now},
     voice::Voice,
 };
 
 /// What this software calls itself.
-const SOFTWARE: &str = concat!("firn-coordinator/", env!("CARGO_PKG_VERSION"));
+pub(crate) const SOFTWARE: &str = concat!("firn-coordinator/", env!("CARGO_PKG_VERSION"));
 /// The close code of a coordinator that stops; 0 says no more.
 const STOPPING: u16 = 0;
 /// Roles that may dial in.
@@ -45,21 +47,17 @@ pub async fn run(
 ) -> Result<(), CoordinatorError> {
     let (shared, listener, mut upkeep) = start(&config)?;
     service_manager::ready(&upkeep.status());
-    let mut shutdown = std::pin::pin!(shutdown);
-    loop {
-        tokio::select! {
-            () = &mut shutdown => break,
-            due = upkeep.next() => upkeep.act(due, &listener),
-            pending = listener.accept() => match pending {
-                Ok(pending) => drop(tokio::spawn(greet(Arc::clone(&shared), pending))),
-                Err(_) => break,
-            },
-        }
-    }
+    serve_until(&shared, &listener, &mut upkeep, shutdown).await;
     tracing::info!("stopping");
     service_manager::stopping("what is in flight may end");
     shared.stop();
-    if timeout(shared.bounds.drain(), idle(&shared)).await.is_err() {
+    // Whoever dials in meanwhile is told to come back, not left waiting; and a member that comes back
+    // may be what a request in flight waits for.
+    let drained = async {
+        let idle = idle(&shared);
+        serve_until(&shared, &listener, &mut upkeep, idle).await;
+    };
+    if timeout(shared.bounds.drain(), drained).await.is_err() {
         tracing::warn!(code = %Reject::Deadline, "stopped with work in flight; it can be asked for again");
     }
     listener.close(STOPPING);
@@ -67,6 +65,26 @@ pub async fn run(
     let _ = timeout(shared.bounds.drain(), listener.wait_idle()).await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Takes in whoever dials, until `end`.
+async fn serve_until(
+    shared: &Arc<Shared>,
+    listener: &Listener,
+    upkeep: &mut Upkeep,
+    end: impl Future<Output = ()>,
+) {
+    let mut end = std::pin::pin!(end);
+    loop {
+        tokio::select! {
+            () = &mut end => return,
+            due = upkeep.next() => upkeep.act(due, listener),
+            pending = listener.accept() => match pending {
+                Ok(pending) => drop(tokio::spawn(greet(Arc::clone(shared), pending))),
+                Err(_) => return,
+            },
+        }
+    }
 }
 
 fn start(config: &Config) -> Result<(Arc<Shared>, Listener, Upkeep), CoordinatorError> {
@@ -117,13 +135,13 @@ fn start(config: &Config) -> Result<(Arc<Shared>, Listener, Upkeep), Coordinator
     Ok((Arc::new(shared), listener, upkeep))
 }
 
-/// Returns when no request and no ceremony is in flight.
+/// Returns when no question, no request and no ceremony is in flight, and all have been answered.
 async fn idle(shared: &Shared) {
-    let requests = shared
-        .requests
-        .acquire_many(u32::from(shared.bounds.requests));
+    let places = u32::from(shared.bounds.requests);
+    let questions = shared.questions.acquire_many(places);
+    let requests = shared.requests.acquire_many(places);
     let ceremonies = shared.ceremonies.acquire_many(u32::from(MAX_CEREMONIES));
-    let _ = tokio::join!(requests, ceremonies);
+    let _ = tokio::join!(questions, requests, ceremonies);
 }
 
 /// From the handshake to the end of a connection.
@@ -220,15 +238,16 @@ async fn serve(shared: &Arc<Shared>, connection: Connection, hello: &Verified<He
     match connection.peer().role() {
         Role::Participant => serve_member(shared, connection, hello).await,
         Role::Requester => intake::requests(shared, &connection, *hello.signer()).await,
-        Role::Operator => intake::operators(shared, &connection).await,
+        Role::Operator => intake::operators(shared, &connection, *hello.signer()).await,
         Role::Coordinator => {}
     }
 }
 
 /// A member only waits to be asked.
 async fn serve_member(shared: &Shared, connection: Connection, hello: &Verified<Hello>) {
+    let line = Line::new(connection.clone(), *hello.signer());
     let connected = Connected {
-        connection: connection.clone(),
+        connection: line,
         identity: *hello.signer(),
         software: hello.software.clone(),
         since: now(),
@@ -236,13 +255,26 @@ async fn serve_member(shared: &Shared, connection: Connection, hello: &Verified<
     let id = connection.peer().clone();
     let replaced = shared.registry().join(id.clone(), connected);
     if let Some(replaced) = replaced {
-        replaced.close(Reject::AttemptAbandoned.number());
+        replaced
+            .connection()
+            .close(Reject::AttemptAbandoned.number());
     }
     let end = connection.closed().await;
     tracing::debug!(peer = %id, code = end.code(), "a member's connection has ended");
-    shared
+    let has_left = shared
         .registry()
-        .leave(&id, |counts| counts.is_same(&connection));
+        .leave(&id, |counts| counts.connection().is_same(&connection));
+    if has_left {
+        let last = if matches!(end, TransportError::IdleTimeout) {
+            before_idle()
+        } else {
+            now()
+        };
+        let keys = shared.keys();
+        shared
+            .seen()
+            .left(id, *hello.signer(), last, |name| keys.has_member(name));
+    }
 }
 
 #[cfg(test)]

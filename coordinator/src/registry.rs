@@ -55,15 +55,16 @@ impl<C: Clone> Registry<C> {
     }
 
     /// Forgets a member, if `is_it` says that the connection that ended is still the one that
-    /// counts.
-    pub fn leave(&mut self, id: &SpiffeId, is_it: impl FnOnce(&C) -> bool) {
-        if self
+    /// counts. Whether it was is returned.
+    pub fn leave(&mut self, id: &SpiffeId, is_it: impl FnOnce(&C) -> bool) -> bool {
+        let counts = self
             .members
             .get(id)
-            .is_some_and(|member| is_it(&member.connection))
-        {
+            .is_some_and(|member| is_it(&member.connection));
+        if counts {
             self.members.remove(id);
         }
+        counts
     }
 
     /// All members, ascending by name.
@@ -151,9 +152,9 @@ mod tests {
         );
         let replaced = registry.join(member.tls_name.clone(), connected(8, member.identity));
         assert_eq!(replaced, Some(7));
-        registry.leave(&member.tls_name, |connection| *connection == 7);
+        assert!(!registry.leave(&member.tls_name, |connection| *connection == 7));
         assert_eq!(registry.reach(&member), Some(8));
-        registry.leave(&member.tls_name, |connection| *connection == 8);
+        assert!(registry.leave(&member.tls_name, |connection| *connection == 8));
         assert_eq!(registry.reach(&member), None);
     }
 

@@ -11,16 +11,18 @@ use std::{
 };
 
 use firn_protocol::{
-    documents::Authorities,
+    documents::{Authorities, RosterEntry},
     envelope::Approved,
     ids::{AuthoritiesDigest, CeremonyId, UnixMillis},
 };
-use firn_transport::Connection;
 use getrandom::SysRng;
 use rand_core::UnwrapErr;
 use tokio::sync::Semaphore;
 
-use crate::{config::Bounds, keys::KeyCache, registry::Registry, turns::Turns, voice::Voice};
+use crate::{
+    config::Bounds, keys::KeyCache, line::Line, records::Records, registry::Registry, seen::Seen,
+    turns::Turns, voice::Voice,
+};
 
 /// Ceremonies at once: the operator's tool can be told of no more.
 pub(crate) const MAX_CEREMONIES: u16 = 16;
@@ -34,13 +36,20 @@ pub(crate) struct Shared {
     pub(crate) authorities: Approved<Authorities>,
     /// How much and how long.
     pub(crate) bounds: Bounds,
+    /// Since when it runs.
+    pub(crate) since: UnixMillis,
+    /// Room for questions that are being read, and for those that change nothing: requests that hang
+    /// must not keep anybody from asking what has become of them.
+    pub(crate) questions: Arc<Semaphore>,
     /// Room for requests.
     pub(crate) requests: Arc<Semaphore>,
     /// Whose turn a request is.
     pub(crate) turns: Turns,
     /// Room for ceremonies, and for other work of operators.
     pub(crate) ceremonies: Arc<Semaphore>,
-    registry: Mutex<Registry<Connection>>,
+    registry: Mutex<Registry<Line>>,
+    seen: Mutex<Seen>,
+    records: Mutex<Records>,
     keys: Mutex<KeyCache>,
     running: Mutex<BTreeSet<CeremonyId>>,
     stopping: AtomicBool,
@@ -52,10 +61,14 @@ impl Shared {
             voice: Arc::new(voice),
             authorities,
             bounds,
+            since: now(),
+            questions: Arc::new(Semaphore::new(usize::from(bounds.requests))),
             requests: Arc::new(Semaphore::new(usize::from(bounds.requests))),
             turns: Turns::default(),
             ceremonies: Arc::new(Semaphore::new(usize::from(MAX_CEREMONIES))),
             registry: Mutex::default(),
+            seen: Mutex::default(),
+            records: Mutex::default(),
             keys: Mutex::default(),
             running: Mutex::default(),
             stopping: AtomicBool::new(false),
@@ -67,8 +80,23 @@ impl Shared {
     }
 
     /// Nothing awaits while it holds the guard. A panic elsewhere leaves no half-made change here.
-    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry<Connection>> {
+    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry<Line>> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn records(&self) -> MutexGuard<'_, Records> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Since when a roster's member is away: when it was last connected, or, where its connection still
+    /// stands, when something last came over it. None where it was not there since the start.
+    pub(crate) fn away_since(&self, entry: &RosterEntry) -> Option<UnixMillis> {
+        let line = self.registry().reach(entry);
+        line.map_or_else(|| self.seen().last(entry), |line| Some(line.last_heard()))
     }
 
     pub(crate) fn keys(&self) -> MutexGuard<'_, KeyCache> {

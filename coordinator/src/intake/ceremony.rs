@@ -7,7 +7,7 @@ use firn_protocol::{
     codec::Text,
     documents::Plan,
     envelope::Approved,
-    ids::{CeremonyId, Flow, Identifier},
+    ids::{CeremonyId, Flow, Identifier, PlanDigest},
     messages::{CeremonyRecord, FromCeremony, Progress, ProofRecord, RunCeremony},
     reject::Reject,
     sharing::{CertifiedSharing, verify_plan},
@@ -40,6 +40,12 @@ pub(super) async fn run(
     operator: &mut FrameSender,
 ) -> Result<FromCeremony, Reject> {
     let plan = verify_plan(run.plan, &shared.authorities, shared.authorities_digest())?;
+    let (ceremony_id, digest) = (plan.ceremony_id, PlanDigest::from_bytes(plan.digest()));
+    let made = shared.records().find(ceremony_id, digest, now());
+    if let Some(record) = made {
+        tracing::info!(%ceremony_id, "the record of a ceremony that has succeeded is given again");
+        return Ok(FromCeremony::Certified(Arc::unwrap_or_clone(record)));
+    }
     if now().value() >= plan.expires.value() {
         return Err(Reject::PlanExpired);
     }
@@ -51,6 +57,12 @@ pub(super) async fn run(
     let (steps, told) = mpsc::channel(PROGRESS_KEPT);
     let work = perform(shared, plan, steps).instrument(span.clone());
     let outcome = report(work, told, operator, shared).await;
+    // An operator that has gone meanwhile asks again, and the members cannot do it again: the record is
+    // there before the ceremony counts as over.
+    if let Ok(record) = &outcome {
+        let record = Arc::new(record.clone());
+        shared.records().keep(ceremony_id, digest, record, now());
+    }
     drop(place);
     let _entered = span.entered();
     match outcome {
@@ -153,9 +165,9 @@ fn links(shared: &Shared, plan: &Plan, members: &[Identifier]) -> Result<Vec<Lin
         .map(|member| {
             plan.member_at(*member)
                 .and_then(|entry| registry.reach(entry))
-                .map(|connection| Link {
+                .map(|line| Link {
                     member: *member,
-                    connection,
+                    line,
                 })
                 .ok_or(CeremonyFault {
                     code: Reject::QuorumUnavailable,

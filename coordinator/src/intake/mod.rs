@@ -3,14 +3,19 @@
 
 mod ceremony;
 mod operators;
+mod outcome;
 mod requests;
+mod status;
 
 use std::{sync::Arc, time::Duration};
 
 use firn_protocol::{codec, limits, reject::Reject};
 use firn_transport::{Connection, FrameReceiver, FrameSender};
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::time::timeout;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 pub(crate) use operators::operators;
 pub(crate) use requests::requests;
@@ -58,11 +63,26 @@ async fn tell<T: Serialize>(
     }
 }
 
+/// The last answer of a stream: returns when it is with the peer, since a coordinator that stops closes
+/// the connection after the last of them.
+async fn tell_last<T: Serialize>(
+    mut sender: FrameSender,
+    message: &T,
+    patience: Duration,
+) -> Result<(), Reject> {
+    tell(&mut sender, message, patience).await?;
+    match timeout(patience, sender.delivered()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(Reject::SessionFailed),
+        Err(_) => Err(Reject::Deadline),
+    }
+}
+
 /// A place among those that may be at work, unless the process stops or all are taken.
 fn room(
     shared: &crate::state::Shared,
-    places: &Arc<tokio::sync::Semaphore>,
-) -> Result<tokio::sync::OwnedSemaphorePermit, Reject> {
+    places: &Arc<Semaphore>,
+) -> Result<OwnedSemaphorePermit, Reject> {
     if shared.is_stopping() {
         return Err(Reject::Busy);
     }

@@ -4,63 +4,119 @@
 use std::sync::Arc;
 
 use firn_protocol::{
-    codec::List,
+    codec::{self, List},
     documents::RosterEntry,
     envelope::{Envelope, Verified},
     ids::MessageDigest,
+    keys::IdentityKey,
     limits,
     messages::{
         Acknowledgement, ActivationResult, CeremonyFailed, Deliver, FromCeremony, FromMember,
-        MemberPresence, Presence, PresenceQuery, ToCeremony, ToMember,
+        KeyQuery, MemberPresence, Presence, PresenceQuery, ToCeremony, ToMember,
     },
     reject::Reject,
     sharing::ActiveSharing,
 };
 use firn_transport::{Connection, FrameReceiver, FrameSender};
-use tokio::task::JoinSet;
+use tokio::{sync::OwnedSemaphorePermit, task::JoinSet};
 
-use super::{ceremony, every_stream, question, room, tell};
-use crate::{carry::ask, session::dkg::CeremonyFault, state::Shared};
+use super::{ceremony, every_stream, question, room, status::status, tell_last};
+use crate::{
+    carry::ask,
+    keys::{documents, newest},
+    session::dkg::CeremonyFault,
+    state::Shared,
+};
 
 /// The step that a refusal before anybody was asked is reported under.
 const ACCEPT: &str = "accept";
 
-/// Serves an operator's tool.
-pub(crate) async fn operators(shared: &Arc<Shared>, connection: &Connection) {
+/// Serves an operator's tool that speaks with this key.
+pub(crate) async fn operators(
+    shared: &Arc<Shared>,
+    connection: &Connection,
+    operator: IdentityKey,
+) {
     every_stream(connection, |sender, receiver| {
-        serve(Arc::clone(shared), sender, receiver)
+        serve(Arc::clone(shared), operator, sender, receiver)
     })
     .await;
 }
 
-async fn serve(shared: Arc<Shared>, mut sender: FrameSender, mut receiver: FrameReceiver) {
+async fn serve(
+    shared: Arc<Shared>,
+    operator: IdentityKey,
+    mut sender: FrameSender,
+    mut receiver: FrameReceiver,
+) {
     let patience = shared.bounds.step();
-    let answer = match room(&shared, &shared.ceremonies) {
-        Err(code) => Err(code),
-        Ok(_place) => match question(&mut receiver, limits::MAX_CEREMONY_MESSAGE, patience).await {
-            Ok(ToCeremony::Run(run)) => ceremony::run(&shared, run, &mut sender).await,
-            Ok(ToCeremony::Deliver(deliver)) => deliver_to_all(&shared, deliver).await,
-            Ok(ToCeremony::Presence(query)) => presence(&shared, query),
-            Ok(ToCeremony::Status(_) | ToCeremony::Key(_)) => Err(Reject::UnexpectedMessage),
-            Err(code) => Err(code),
-        },
+    // The place is held until the answer has arrived: a coordinator that stops waits for that.
+    let (answer, _place) = match room(&shared, &shared.questions) {
+        Ok(place) => {
+            let asked = answer_to(&shared, &operator, &mut sender, &mut receiver, place).await;
+            (asked.0, Some(asked.1))
+        }
+        Err(code) => (Err(code), None),
     };
     let answer = answer.or_else(refused);
     let told = match &answer {
-        Ok(answer) => tell(&mut sender, answer, patience).await,
+        // What is too large to be told is at least named.
+        Ok(answer) if is_too_large(answer) => match refused(Reject::TooLarge) {
+            Ok(named) => tell_last(sender, &named, patience).await,
+            Err(code) => Err(code),
+        },
+        Ok(answer) => tell_last(sender, answer, patience).await,
         Err(code) => Err(*code),
     };
-    match told {
-        // What is too large to be told is at least named.
-        Err(Reject::TooLarge) => {
-            if let Ok(failed) = refused(Reject::TooLarge) {
-                let _ = tell(&mut sender, &failed, patience).await;
-            }
-        }
-        Err(code) => tracing::info!(code = %code, "the operator did not take its answer"),
-        Ok(()) => {}
+    if let Err(code) = told {
+        tracing::info!(code = %code, "the operator did not take its answer");
     }
-    sender.finish();
+}
+
+fn is_too_large(answer: &FromCeremony) -> bool {
+    codec::encode(answer).map_or(true, |frame| frame.len() > limits::MAX_FRAME)
+}
+
+/// The answer to the question of a stream, and the place that it was worked out in.
+async fn answer_to(
+    shared: &Arc<Shared>,
+    operator: &IdentityKey,
+    sender: &mut FrameSender,
+    receiver: &mut FrameReceiver,
+    mut place: OwnedSemaphorePermit,
+) -> (Result<FromCeremony, Reject>, OwnedSemaphorePermit) {
+    let limit = limits::MAX_CEREMONY_MESSAGE;
+    let answer = match question(receiver, limit, shared.bounds.step()).await {
+        Ok(ToCeremony::Run(run)) => match room(shared, &shared.ceremonies) {
+            Ok(at_work) => {
+                place = at_work;
+                ceremony::run(shared, run, sender).await
+            }
+            Err(code) => Err(code),
+        },
+        Ok(ToCeremony::Deliver(deliver)) => match room(shared, &shared.ceremonies) {
+            Ok(at_work) => {
+                place = at_work;
+                deliver_to_all(shared, deliver).await
+            }
+            Err(code) => Err(code),
+        },
+        Ok(ToCeremony::Presence(query)) => presence(shared, query),
+        Ok(ToCeremony::Status(query)) => status(shared, query).await.map(FromCeremony::Status),
+        Ok(ToCeremony::Key(query)) => key(shared, operator, query).await,
+        Err(code) => Err(code),
+    };
+    (answer, place)
+}
+
+async fn key(
+    shared: &Arc<Shared>,
+    operator: &IdentityKey,
+    query: Envelope<KeyQuery>,
+) -> Result<FromCeremony, Reject> {
+    let query = query.verify(operator)?;
+    let sharing = newest(shared, query.key_id).await?;
+    documents(&sharing).map(FromCeremony::Key)
 }
 
 fn refused(code: Reject) -> Result<FromCeremony, Reject> {
@@ -139,12 +195,12 @@ async fn deliver_to(
     message: &ToMember,
     what: MessageDigest,
 ) -> Result<Verified<Acknowledgement>, Reject> {
-    let connection = shared
+    let line = shared
         .registry()
         .reach(entry)
         .ok_or(Reject::QuorumUnavailable)?;
     let limit = limits::ROSTER_DOCUMENT + limits::SMALL_DOCUMENT;
-    match ask(&connection, message, limit, shared.bounds.step()).await? {
+    match ask(&line, message, limit, shared.bounds.step()).await? {
         FromMember::Acknowledgement(envelope) => {
             let word = envelope.verify(&entry.identity)?;
             if word.member == entry.identifier && word.what == what {

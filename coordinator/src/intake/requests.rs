@@ -4,24 +4,26 @@
 use std::{sync::Arc, time::Duration};
 
 use firn_protocol::{
-    documents::{Grant, Intent},
-    envelope::Verified,
+    codec::{List, Maybe},
+    documents::{Grant, Intent, RosterEntry},
+    envelope::{Envelope, Verified},
     ids::{Identifier, UnixMillis},
     keys::IdentityKey,
     limits,
-    messages::{FromRequests, RequestFailed, SignRequest, ToRequests},
+    messages::{FromRequests, KeyQuery, MissingMember, RequestFailed, SignRequest, ToRequests},
     reject::Reject,
     session::RequestSubject,
     sharing::ActiveSharing,
     signable::Signable,
 };
 use firn_transport::{Connection, FrameReceiver, FrameSender};
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use tracing::Instrument;
 
-use super::{every_stream, question, room, tell};
+use super::{every_stream, outcome::outcome, question, room, tell_last};
 use crate::{
     carry::{Link, converse},
-    keys::resolve,
+    keys::{documents, newest, resolve},
     session::{
         Failing, Fault,
         request::{Move, Request, RequestTerms, answer, failed_early},
@@ -46,24 +48,57 @@ pub(crate) async fn requests(
 async fn serve(
     shared: Arc<Shared>,
     requester: IdentityKey,
-    mut sender: FrameSender,
+    sender: FrameSender,
     mut receiver: FrameReceiver,
 ) {
-    let answer = match room(&shared, &shared.requests) {
-        Err(code) => refused(code),
-        Ok(_place) => match question(&mut receiver, limits::MAX_OPEN, shared.bounds.step()).await {
-            Ok(ToRequests::Sign(request)) => sign(&shared, &requester, request).await,
-            Ok(ToRequests::Outcome(_) | ToRequests::Key(_)) => refused(Reject::UnexpectedMessage),
-            Err(code) => refused(code),
-        },
+    // The place is held until the answer has arrived: a coordinator that stops waits for that.
+    let (answer, _place) = match room(&shared, &shared.questions) {
+        Ok(place) => {
+            let asked = answer_to(&shared, &requester, &mut receiver, place).await;
+            (asked.0, Some(asked.1))
+        }
+        Err(code) => (refused(code), None),
     };
-    if let Err(code) = tell(&mut sender, &answer, shared.bounds.step()).await {
+    if let Err(code) = tell_last(sender, &answer, shared.bounds.step()).await {
         tracing::info!(code = %code, "the requester did not take its answer");
     }
-    sender.finish();
 }
 
-fn refused(code: Reject) -> FromRequests {
+/// The answer to the question of a stream, and the place that it was worked out in.
+async fn answer_to(
+    shared: &Arc<Shared>,
+    requester: &IdentityKey,
+    receiver: &mut FrameReceiver,
+    mut place: OwnedSemaphorePermit,
+) -> (FromRequests, OwnedSemaphorePermit) {
+    let asked = question(receiver, limits::MAX_OPEN, shared.bounds.step()).await;
+    let answer = match asked {
+        Ok(ToRequests::Sign(request)) => match room(shared, &shared.requests) {
+            Ok(at_work) => {
+                place = at_work;
+                sign(shared, requester, request).await
+            }
+            Err(code) => refused(code),
+        },
+        Ok(ToRequests::Outcome(query)) => outcome(shared, requester, query).await,
+        Ok(ToRequests::Key(query)) => key(shared, requester, query).await.unwrap_or_else(refused),
+        Err(code) => refused(code),
+    };
+    (answer, place)
+}
+
+async fn key(
+    shared: &Arc<Shared>,
+    requester: &IdentityKey,
+    query: Envelope<KeyQuery>,
+) -> Result<FromRequests, Reject> {
+    let query = query.verify(requester)?;
+    let sharing = newest(shared, query.key_id).await?;
+    documents(&sharing).map(FromRequests::Key)
+}
+
+/// A no before any member was asked.
+pub(super) fn refused(code: Reject) -> FromRequests {
     let detail = format!("{} {}", code.meaning(), code.advice());
     FromRequests::Failed(failed_early(code, &detail))
 }
@@ -82,7 +117,11 @@ async fn sign(shared: &Arc<Shared>, requester: &IdentityKey, request: SignReques
         key_id = %grant.key_id,
     );
     async {
-        let _turn = shared.turns.take(grant.key_id, grant.request_id).await;
+        let turn = shared.turns.take(grant.key_id, grant.request_id);
+        // Whoever has the turn is bounded too; a place must not be held by those who only wait.
+        let Ok(_turn) = timeout(shared.bounds.turn(), turn).await else {
+            return refused(Reject::Busy);
+        };
         let terms = match resolve(shared, grant.key_id, grant.activation).await {
             Ok(sharing) => terms(&sharing, request, &intent, &grant),
             Err(code) => Err(code),
@@ -159,7 +198,7 @@ async fn drive(shared: &Arc<Shared>, terms: Arc<RequestTerms>) -> FromRequests {
     loop {
         let candidates = shared.registry().candidates(&terms.roster, now());
         match request.choose(&candidates, now(), &mut rng()) {
-            Move::GiveUp(failed) => return gave_up(*failed),
+            Move::GiveUp(failed) => return gave_up(shared, &terms.roster, *failed),
             Move::Attempt(members, start) => {
                 wait_until(start).await;
                 match attempt(shared, &terms, &members).await {
@@ -228,9 +267,9 @@ fn links(
                 .iter()
                 .find(|entry| entry.identifier == *member)
                 .and_then(|entry| registry.reach(entry))
-                .map(|connection| Link {
+                .map(|line| Link {
                     member: *member,
-                    connection,
+                    line,
                 })
                 .ok_or(Fault::silent(*member, Reject::QuorumUnavailable))
         })
@@ -268,7 +307,17 @@ fn signed_answer(signed: SignedRequest) -> FromRequests {
     }
 }
 
-fn gave_up(failed: RequestFailed) -> FromRequests {
+fn gave_up(shared: &Shared, roster: &[RosterEntry], mut failed: RequestFailed) -> FromRequests {
+    let missing = failed.missing.iter().map(|missing| {
+        let entry = roster.iter().find(|entry| entry.name == missing.name);
+        MissingMember {
+            name: missing.name.clone(),
+            since: Maybe(entry.and_then(|entry| shared.away_since(entry))),
+        }
+    });
+    if let Some(missing) = List::new(missing.collect()) {
+        failed.missing = missing;
+    }
     tracing::info!(code = %failed.code, missing = failed.missing.len(), "not signed");
     FromRequests::Failed(failed)
 }
