@@ -4,7 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    accept, admit, authorities, demo, enroll, init, ledger, plan, policy, status,
+    accept, activate, activation, admit, authorities, demo, enroll, init, ledger, plan, policy,
+    run, status, verify,
 };
 
 /// Threshold custody on Bitcoin: the operator's tool.
@@ -45,8 +46,17 @@ pub(crate) enum Command {
     Policy(policy::Command),
     /// Accept a plan on a member's machine.
     Accept(accept::Arguments),
+    /// Run the ceremony of a plan, and keep everything that was said and signed.
+    Run(run::Arguments),
+    /// Look at the word that a key may be used, or sign it.
+    #[command(subcommand, after_help = activation::EXAMPLE)]
+    Activation(activation::Command),
+    /// Hand the activation to every member.
+    Activate(activate::Arguments),
     /// Say how things are.
     Status(status::Arguments),
+    /// Check a ceremony's folder offline, to the last byte.
+    Verify(verify::Arguments),
     /// Make a key with real processes on this machine and sign real transactions with it.
     Demo(demo::Arguments),
     /// Look at a participant's ledger.

@@ -3,10 +3,12 @@
 
 mod operator;
 mod requester;
+mod standing;
 
 pub use firn_client::{Answer, Asked, Line, Peer};
 pub use operator::{Delivered, OperatorLine};
 pub use requester::RequesterLine;
+pub use standing::{NoWord, Standing, standings};
 
 use firn_client::Caller;
 use firn_transport::{TlsIdentity, Trust};

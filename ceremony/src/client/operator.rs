@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use firn_client::{Caller, Line, Peer, Profile};
 use firn_protocol::{
-    documents::Plan,
+    documents::{KeyHolder, Plan},
     envelope::{Approved, Envelope},
     ids::{ActivationDigest, Identifier, KeyId, MessageDigest, Nonce},
     keys::IdentityKey,
     messages::{
-        CeremonyFailed, CeremonyRecord, Deliver, FromCeremony, KeyDocuments, KeyQuery, Presence,
-        PresenceQuery, Progress, RunCeremony, StatusQuery, StatusReport, ToCeremony,
+        Acknowledgement, CeremonyFailed, CeremonyRecord, Deliver, FromCeremony, KeyDocuments,
+        KeyQuery, Presence, PresenceQuery, Progress, RunCeremony, StatusQuery, StatusReport,
+        ToCeremony,
     },
     reject::Reject,
     sharing::ActiveSharing,
@@ -45,6 +46,8 @@ pub struct OperatorLine {
 /// Who has stored what was delivered.
 #[derive(Debug, Clone)]
 pub struct Delivered {
+    /// Their words, as they came.
+    pub words: Vec<Envelope<Acknowledgement>>,
     /// Members with a signed acknowledgement of exactly this activation.
     pub acknowledged: Vec<Identifier>,
     /// The others, and why, by the coordinator's word.
@@ -63,6 +66,12 @@ impl OperatorLine {
             operator,
             coordinator: peer.holder.key,
         })
+    }
+
+    /// The coordinator at the other end.
+    #[must_use]
+    pub const fn holder(&self) -> &KeyHolder {
+        self.line.coordinator()
     }
 
     /// Dials as the operator of a profile: the first of its coordinators that welcomes.
@@ -154,13 +163,28 @@ impl OperatorLine {
     /// Runs the DKG that the plan describes; `on_progress` hears of each step.
     ///
     /// # Errors
-    /// [`Error::Refused`] with step and culprit; [`Error::Unverified`] for a record that does not
-    /// prove a key; [`Error::OutcomeUnknown`].
+    /// As [`Self::run_unverified`]; [`Error::Unverified`] for a record that does not prove a key.
     pub async fn run(
         &self,
         plan: &Approved<Plan>,
-        mut on_progress: impl FnMut(&Progress),
+        on_progress: impl FnMut(&Progress),
     ) -> Result<(CeremonyRecord, CheckedCeremony), Error> {
+        let record = self.run_unverified(plan, on_progress).await?;
+        let checked = check_ceremony(&record, plan.clone(), &[self.coordinator])
+            .map_err(Error::unverified("the ceremony's record"))?;
+        Ok((record, checked))
+    }
+
+    /// The same, for whoever keeps what came back whatever it proves. After a lost connection it is safe
+    /// to ask again: a ceremony that has made a key is not made twice.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with step and culprit; [`Error::OutcomeUnknown`].
+    pub async fn run_unverified(
+        &self,
+        plan: &Approved<Plan>,
+        mut on_progress: impl FnMut(&Progress),
+    ) -> Result<CeremonyRecord, Error> {
         const DOING: &str = "running the ceremony";
         let message = ToCeremony::Run(RunCeremony {
             plan: plan.endorsed().clone(),
@@ -169,11 +193,7 @@ impl OperatorLine {
         loop {
             match answers.next().await? {
                 FromCeremony::Progress(progress) => on_progress(&progress),
-                FromCeremony::Certified(record) => {
-                    let checked = check_ceremony(&record, plan.clone(), &[self.coordinator])
-                        .map_err(Error::unverified("the ceremony's record"))?;
-                    return Ok((record, checked));
-                }
+                FromCeremony::Certified(record) => return Ok(record),
                 FromCeremony::Failed(failed) => return Err(refused(DOING, &failed, Some(plan))),
                 FromCeremony::Delivered(_)
                 | FromCeremony::Presence(_)
@@ -206,10 +226,10 @@ impl OperatorLine {
                         .map(|word| acknowledged(word, sharing))
                         .collect::<Result<Vec<_>, Reject>>()
                         .map_err(Error::unverified("an acknowledgement"))?;
-                    let missing = result.missing.into_vec();
                     return Ok(Delivered {
+                        words: result.acknowledgements.into_vec(),
                         acknowledged,
-                        missing,
+                        missing: result.missing.into_vec(),
                     });
                 }
                 FromCeremony::Failed(failed) => {
@@ -232,7 +252,7 @@ const UNEXPECTED: Error = Error::Unverified {
 
 /// Whose acknowledgement it is, if it is one of this activation by a member of its roster.
 fn acknowledged(
-    word: &Envelope<firn_protocol::messages::Acknowledgement>,
+    word: &Envelope<Acknowledgement>,
     sharing: &ActiveSharing,
 ) -> Result<Identifier, Reject> {
     let plan = sharing.certified().plan();

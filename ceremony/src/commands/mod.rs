@@ -2,6 +2,8 @@
 //! line in `cli::Command` and one in [`run`].
 
 pub(crate) mod accept;
+pub(crate) mod activate;
+pub(crate) mod activation;
 pub(crate) mod admit;
 pub(crate) mod authorities;
 pub(crate) mod demo;
@@ -12,9 +14,11 @@ pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod profile;
 pub(crate) mod reports;
+pub(crate) mod run;
 pub(crate) mod status;
 #[cfg(test)]
 mod tests;
+pub(crate) mod verify;
 
 use crate::{
     cli::Command,
@@ -32,7 +36,11 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Exit, Error> {
         Command::Plan(command) => plan::run(&command, output),
         Command::Policy(command) => policy::run(&command, output),
         Command::Accept(arguments) => accept::run(&arguments, output),
+        Command::Run(arguments) => run::run(&arguments, output),
+        Command::Activation(command) => activation::run(&command, output),
+        Command::Activate(arguments) => activate::run(&arguments, output),
         Command::Status(arguments) => status::run(&arguments, output),
+        Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Ledger(command) => ledger::run(&command, output),
     }

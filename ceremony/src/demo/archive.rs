@@ -1,76 +1,103 @@
-//! The evidence folder: every document and answer as it travelled, for whoever verifies it later.
+//! What a run leaves: the ceremony's folder, exactly as in service, and beside it the payments and the
+//! report, as other tools read them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use firn_protocol::{
     bitcoin::transaction::TxOut,
-    messages::{KeyDocuments, RequestSigned, SignRequest},
+    messages::{CeremonyRecord, KeyDocuments, RequestSigned, SignRequest},
+    sharing::ActiveSharing,
 };
 use serde::Serialize;
 
 use super::report::{DemoReport, ReportedPrevout};
 use crate::{
+    client::Delivered,
     domain::{
         Domain,
         files::{make_folder, write_document, write_public},
     },
     error::Error,
+    evidence::{Beginning, Folder, merge_acknowledgements},
     payment::SignedPayment,
 };
 
-/// The folder.
+/// Where everything goes.
 #[derive(Debug)]
-pub(super) struct Archive(PathBuf);
+pub(super) struct Archive {
+    root: PathBuf,
+    folder: Folder,
+}
 
 impl Archive {
-    /// Makes the folder and puts the Authorities into it.
+    /// Makes the folder of the payments; the ceremony's comes into being with the ceremony.
     pub(super) fn create(domain: &Domain) -> Result<Self, Error> {
-        let archive = Self(domain.path().join("evidence"));
-        make_folder(&archive.0)?;
-        archive.document("authorities", domain.authorities().endorsed())?;
-        Ok(archive)
+        let root = domain.path().to_owned();
+        make_folder(&root.join("payments"))?;
+        let folder = Folder::at(root.join("evidence"));
+        Ok(Self { root, folder })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.0
+    /// The ceremony's folder.
+    pub(super) const fn folder(&self) -> &Folder {
+        &self.folder
     }
 
-    /// Keeps a document in its one encoding.
-    pub(super) fn document<T: Serialize>(&self, name: &str, document: &T) -> Result<(), Error> {
-        write_document(&self.0.join(format!("{name}.cbor")), document)
+    /// Keeps everything that says what a key is: in the ceremony's folder, and as one file to carry.
+    pub(super) fn key(
+        &self,
+        documents: &KeyDocuments,
+        ceremony: &CeremonyRecord,
+    ) -> Result<(), Error> {
+        let beginning = Beginning {
+            plan: &documents.plan,
+            policy: &documents.policy,
+            ceremony,
+            activation: Some(&documents.activation),
+        };
+        Folder::create(self.folder.path(), &beginning)?;
+        write_document(&self.root.join("key.cbor"), documents)
     }
 
-    /// Keeps everything that says what a key is, together and one by one.
-    pub(super) fn key(&self, documents: &KeyDocuments) -> Result<(), Error> {
-        self.document("key", documents)?;
-        self.document("policy", &documents.policy)?;
-        self.document("activation", &documents.activation)
+    /// Keeps who has stored the activation.
+    pub(super) fn delivered(
+        &self,
+        delivered: &Delivered,
+        active: &ActiveSharing,
+    ) -> Result<(), Error> {
+        let (words, _) = merge_acknowledgements(&[], &delivered.words, active)
+            .map_err(Error::unverified("an acknowledgement"))?;
+        self.folder.put_acknowledgements(&words)
     }
 
-    /// Keeps a request and its answer.
+    /// Keeps a request and its answer. The same request again adds nothing.
     pub(super) fn answer(
         &self,
-        name: &str,
         request: &SignRequest,
         answer: &RequestSigned,
     ) -> Result<(), Error> {
-        self.document(&format!("request-{name}"), request)?;
-        self.document(&format!("answer-{name}"), answer)
+        let evidence = (
+            request.intent.clone(),
+            request.grant.clone(),
+            answer.clone(),
+        );
+        self.folder.add_request(&evidence).map(|_| ())
     }
 
     /// Keeps a transaction and what it spends, as other tools read them.
     pub(super) fn payment(&self, name: &str, payment: &SignedPayment) -> Result<(), Error> {
+        let folder = self.root.join("payments");
         let text = format!("{}\n", hex::encode(&payment.transaction));
-        let path = |kind: &str| self.0.join(format!("transaction-{name}.{kind}"));
+        let path = |kind: &str| folder.join(format!("transaction-{name}.{kind}"));
         write_public(&path("hex"), text.as_bytes())?;
         write_public(&path("psbt"), &payment.psbt)?;
         let spent = json(&prevouts(&payment.spent))?;
-        write_public(&self.0.join(format!("prevouts-{name}.json")), &spent)
+        write_public(&folder.join(format!("prevouts-{name}.json")), &spent)
     }
 
     /// Keeps the report itself.
     pub(super) fn report(&self, report: &DemoReport) -> Result<(), Error> {
-        write_public(&self.0.join("report.json"), &json(report)?)
+        write_public(&self.root.join("report.json"), &json(report)?)
     }
 }
 

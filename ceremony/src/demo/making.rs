@@ -80,7 +80,6 @@ pub(super) async fn key(
 ) -> Result<Made, Error> {
     let terms = rule_terms()?;
     let plan = plan(domain, threshold, &terms, narrator)?;
-    archive.document("plan", plan.endorsed())?;
     accept_everywhere(domain, &plan, narrator).await?;
 
     narrator.step("The ceremony");
@@ -93,7 +92,6 @@ pub(super) async fn key(
         .await?;
     spinner.finish_and_clear();
     steps.done(narrator);
-    archive.document("ceremony", &record)?;
     narrator.fact("attempt", checked.attempt);
     let sharing = checked.sharing;
     narrator.fact("certificates", sharing.set_digest());
@@ -123,10 +121,11 @@ pub(super) async fn key(
         domain.authorities_digest(),
     )
     .map_err(Error::unverified("the activation"))?;
-    archive.key(&documents)?;
+    archive.key(&documents, &record)?;
     describe_policy(&terms, narrator);
     narrator.fact("activation", active.activation_digest());
     let delivered = operator.deliver(documents, &active).await?;
+    archive.delivered(&delivered, &active)?;
     for (member, code) in &delivered.missing {
         narrator.fact("missing", format_args!("member {member}: {code}"));
     }

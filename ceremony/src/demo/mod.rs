@@ -26,12 +26,13 @@ use self::{
     requests::{Cashier, Signed},
 };
 use crate::{
+    authority::read_authorities,
     client::{OperatorLine, Peer, RequesterLine},
     clock::now,
     commands::demo::Arguments,
     domain::{Domain, DomainTerms, Party, files::claim_empty_folder},
     error::{Error, Exit},
-    ledger,
+    evidence, ledger,
     output::Output,
 };
 
@@ -129,6 +130,7 @@ async fn perform(arguments: &Arguments, output: Output) -> Result<DemoReport, Er
         verdicts.hold(&format!("{name} stopped when it was asked to"), ended_well);
     }
     let participant_dirs = check_ledgers(&domain, &mut verdicts)?;
+    verify_evidence(&domain, &archive, &mut verdicts)?;
 
     let report = DemoReport {
         key_id: made.active.certified().key_id().to_string(),
@@ -143,7 +145,7 @@ async fn perform(arguments: &Arguments, output: Output) -> Result<DemoReport, Er
         coordinator_dir: domain.coordinator().folder.path().to_owned(),
         dir: domain.path().to_owned(),
         authorities: domain.authorities_file(),
-        evidence: archive.path().to_owned(),
+        evidence: archive.folder().path().to_owned(),
         verdicts: verdicts.all,
         elapsed_ms: millis(narrator.elapsed()),
     };
@@ -299,6 +301,26 @@ fn check_ledgers(domain: &Domain, verdicts: &mut Verdicts<'_>) -> Result<Vec<Pat
     Ok(folders)
 }
 
+/// The folder as a stranger checks it, from its files and the Authorities alone.
+fn verify_evidence(
+    domain: &Domain,
+    archive: &Archive,
+    verdicts: &mut Verdicts<'_>,
+) -> Result<(), Error> {
+    let authorities = read_authorities(&domain.authorities_file())?;
+    let meant = Some(domain.authorities_digest());
+    let endorsed = authorities.endorsed().clone();
+    let verification = evidence::verify(archive.folder(), endorsed, meant)?;
+    for check in verification.failed() {
+        let name = format!("{}: {}: {}", check.file, check.check, check.detail);
+        verdicts.hold(&name, false);
+    }
+    let checks = verification.checks.len();
+    let name = format!("the evidence proves itself to a stranger ({checks} checks)");
+    verdicts.hold(&name, verification.holds());
+    Ok(())
+}
+
 fn conclude(report: &DemoReport, output: Output) {
     output.say("");
     let held = report.verdicts.iter().filter(|verdict| verdict.holds);
@@ -312,6 +334,11 @@ fn conclude(report: &DemoReport, output: Output) {
         output.say(format_args!(
             "Look further: firn ledger check {}",
             folder.display()
+        ));
+        output.say(format_args!(
+            "              firn verify {} --authorities {}",
+            report.evidence.display(),
+            report.authorities.display()
         ));
     }
 }

@@ -169,8 +169,7 @@ impl<'a> Cashier<'a> {
         let answer = self.requester.sign(request.request.clone(), &asked).await?;
         let elapsed_ms = millis(started.elapsed());
         let payment = finish(&request.psbt, &answer.signed.signatures)?;
-        self.archive
-            .answer(name, &request.request, &answer.signed)?;
+        self.archive.answer(&request.request, &answer.signed)?;
         self.archive.payment(name, &payment)?;
         let plan = self.made.active.certified().plan();
         let name_of = |member: &Identifier| {

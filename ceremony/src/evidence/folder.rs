@@ -121,13 +121,21 @@ impl Folder {
     /// # Errors
     /// [`Error::File`]; [`Error::BadFile`]. Whether it is true is for whoever verifies it.
     pub fn key_documents(&self) -> Result<KeyDocuments, Error> {
-        let record: CeremonyRecord = self.read(CEREMONY, "the record of a ceremony")?;
+        let record = self.ceremony()?;
         Ok(KeyDocuments {
             plan: self.read(PLAN, "a plan")?,
             certificates: record.certificates,
             policy: self.read(POLICY, "a policy")?,
             activation: self.read(ACTIVATION, "an activation")?,
         })
+    }
+
+    /// The record of the ceremony.
+    ///
+    /// # Errors
+    /// [`Error::File`]; [`Error::BadFile`].
+    pub fn ceremony(&self) -> Result<CeremonyRecord, Error> {
+        self.read(CEREMONY, "the record of a ceremony")
     }
 
     pub(super) fn read<T: Kept>(&self, name: &str, what: &'static str) -> Result<T, Error> {

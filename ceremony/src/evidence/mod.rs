@@ -6,6 +6,7 @@ mod checks;
 mod folder;
 mod proofs;
 mod verify;
+mod writing;
 
 pub use ceremony::{CeremonyStep, CheckedCeremony, check_ceremony, check_steps};
 pub use checks::Check;
@@ -15,6 +16,7 @@ pub use folder::{
     REQUESTS, RequestEvidence,
 };
 pub use verify::{AUTHORITIES, InForce, Verification, merge_acknowledgements, verify};
+pub use writing::{Beginning, keep_rejected};
 
 #[cfg(test)]
 mod tests;
