@@ -307,7 +307,11 @@ fn after(source: &TransportError) -> WhatNext {
         source,
         TransportError::Read { .. }
             | TransportError::BadPem { .. }
+            | TransportError::KeyMode { .. }
             | TransportError::KeyMismatch
+            | TransportError::OtherName { .. }
+            | TransportError::Expired { .. }
+            | TransportError::NotYetValid { .. }
             | TransportError::OwnCertificate(_)
             | TransportError::OwnRole(_)
             | TransportError::TlsConfiguration(_)

@@ -226,7 +226,7 @@ impl Answers {
     }
 
     fn too_long(&self) -> Error {
-        self.silent("no_answer", "it took too long".to_owned())
+        self.silent(Reject::Deadline.name(), "it took too long".to_owned())
     }
 
     fn unknown(&self, error: &TransportError) -> Error {

@@ -200,7 +200,7 @@ mod tests {
             doing: "asking",
             tried: vec![Tried {
                 coordinator: relay(),
-                code: "no_answer",
+                code: "deadline",
                 reason: "it took too long".to_owned(),
             }],
         }

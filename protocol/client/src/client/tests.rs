@@ -527,6 +527,13 @@ async fn a_profile_is_all_that_a_client_needs() {
     let grant = world.grant(proposal.digest(), |_| {});
     client.sign(&world.key, &proposal, &grant).await.unwrap();
 
+    let yesterday = time::OffsetDateTime::now_utc().saturating_sub(time::Duration::days(1));
+    let requester = crate::testing::world::requester();
+    let (certificate, key) = world.ca.issue_around(&requester, yesterday);
+    write("certificate.pem", 0o644, certificate.as_bytes());
+    write("key.pem", 0o600, key.as_bytes());
+    let error = profile.client(Settings::default()).unwrap_err();
+    assert_eq!(error.what_next(), WhatNext::Usage, "{error}");
     let other = crate::testing::world::relay_id(2);
     let (certificate, key) = world.ca.issue(&other);
     write("certificate.pem", 0o644, certificate.as_bytes());

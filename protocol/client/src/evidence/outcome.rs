@@ -18,7 +18,10 @@ use firn_protocol::{
 };
 
 use super::signing::check_each;
-use crate::{conversation::member_noes, error::MemberNo};
+use crate::{
+    conversation::member_noes,
+    error::{MemberNo, WhatNext},
+};
 
 /// The most skew that a member can be told to allow, in milliseconds.
 pub const MOST_SKEW_MS: u64 = 60_000;
@@ -52,6 +55,38 @@ pub enum RequestOutcome {
     Conflict(ConflictingOutcome),
     /// Too few members have answered: nothing is proven, in either direction.
     Undetermined(Undetermined),
+}
+
+impl RequestOutcome {
+    /// The stable name of the answer.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Signed(_) => "signed",
+            Self::NotSigned(_) => "not_signed",
+            Self::Released(_) => "released",
+            Self::Conflict(_) => "conflicting",
+            Self::Undetermined(_) => "undetermined",
+        }
+    }
+
+    /// What a program does next; nothing where the signatures are here and proven.
+    #[must_use]
+    pub const fn what_next(&self) -> Option<WhatNext> {
+        match self {
+            Self::Signed(signed) => match signed.proof {
+                Proof::Signatures | Proof::Members => None,
+                Proof::Claim => Some(WhatNext::AskOutcome),
+            },
+            Self::NotSigned(not_signed) => Some(match not_signed.prospect {
+                Prospect::Over => WhatNext::GiveUp,
+                Prospect::Open { .. } | Prospect::WhileGranted => WhatNext::RetrySameRequest,
+            }),
+            Self::Released(_) => Some(WhatNext::RetrySameRequest),
+            Self::Conflict(_) => Some(WhatNext::Conflict),
+            Self::Undetermined(_) => Some(WhatNext::AskOutcome),
+        }
+    }
 }
 
 /// A signed request.

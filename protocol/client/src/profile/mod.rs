@@ -12,7 +12,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use firn_protocol::{ids::AuthoritiesDigest, keys::IdentitySecret, names::SpiffeId};
-use firn_transport::{TlsIdentity, Trust};
+use firn_transport::{TlsIdentity, TransportError, Trust};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -220,6 +220,11 @@ impl Profile {
         let roots = read_public(roots, PEM_LIMIT).map_err(ProfileError::from)?;
         let trust = Trust::from_pem(self.name.trust_domain().clone(), &roots)
             .map_err(Error::transport("reading the roots"))?;
+        // Here, where its file can be named; a coordinator's refusal would only be an alert.
+        trust
+            .verify_own(&identity)
+            .map_err(TransportError::OwnCertificate)
+            .map_err(Error::transport("judging the certificate"))?;
         Ok((identity, trust))
     }
 

@@ -29,7 +29,11 @@ impl Ca {
 
     /// Certificate and key, in PEM.
     pub(crate) fn issue(&self, id: &SpiffeId) -> (String, String) {
-        let now = OffsetDateTime::now_utc();
+        self.issue_around(id, OffsetDateTime::now_utc())
+    }
+
+    /// The same, valid for an hour before and after `now`.
+    pub(crate) fn issue_around(&self, id: &SpiffeId, now: OffsetDateTime) -> (String, String) {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "svid");
         params.not_before = now - Duration::hours(1);
