@@ -483,7 +483,9 @@ impl Cluster {
         }
     }
 
-    fn plan(&self) -> Approved<Plan> {
+    /// A fresh plan, signed by enough operators and accepted by nobody.
+    #[must_use]
+    pub fn plan(&self) -> Approved<Plan> {
         let digest = self.domain.authorities_digest();
         let plan = authority::plan(PlanTerms {
             network: NETWORK,
@@ -499,7 +501,8 @@ impl Cluster {
         verify_plan(endorsed, self.domain.authorities(), digest).unwrap()
     }
 
-    async fn accept(&self, member: &Party, plan: &Approved<Plan>) {
+    /// Accepts a plan on a member's own machine.
+    pub async fn accept(&self, member: &Party, plan: &Approved<Plan>) {
         let socket = member.folder.control_socket();
         let mut line = LocalLine::connect(&socket).await.unwrap();
         let digest = PlanDigest::from_bytes(plan.digest());
