@@ -63,6 +63,9 @@ impl FileError {
             Self::TooLarge { .. } => "file_too_large",
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => "disk_full",
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => "file_missing",
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                "disk_read_only"
+            }
             Self::Io { .. } => "file_io",
         }
     }
@@ -84,6 +87,9 @@ impl FileError {
             }
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "Check the path in the configuration, and that its disk is mounted."
+            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                "Find out why the disk is read-only, and start again once it can be written."
             }
             Self::Io { .. } => "Check the disk and its log, and who the participant runs as.",
         }

@@ -91,6 +91,9 @@ impl StoreError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 "ledger_disk_full"
             }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                "ledger_read_only"
+            }
             Self::Io { .. } => "ledger_io",
             Self::Damaged(_) => "ledger_damaged",
             Self::Breach(BoundBreach::Behind { bound, .. }) => match bound.knower {
@@ -123,6 +126,10 @@ impl StoreError {
             }
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 "Make room on the disk and start again; nothing acknowledged is lost."
+            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                "Find out why the disk is read-only: a system remounts it so when the disk fails. Start again \
+                 once it can be written; nothing acknowledged is lost."
             }
             Self::Io { .. } => "Check the disk and its log; start again once the cause is known.",
             Self::Damaged(_) => {
