@@ -24,9 +24,14 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsage
 use tokio::sync::oneshot;
 use zeroize::Zeroizing;
 
+mod asking;
+mod ceremonies;
+mod failing;
+mod house;
+
 use super::run;
 use crate::{
-    config::Config,
+    config::{Bounds, Config},
     session::{
         Send,
         fake::{
@@ -142,9 +147,14 @@ struct Running {
 
 impl Running {
     async fn start() -> Self {
+        Self::start_within(Bounds::default()).await
+    }
+
+    async fn start_within(limits: Bounds) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ca = Ca::new();
-        let config = configure(folder.path(), &ca);
+        let mut config = configure(folder.path(), &ca);
+        config.limits = limits;
         let (stop, stopped) = oneshot::channel::<()>();
         let daemon = tokio::spawn(run(config, async { drop(stopped.await) }));
         let file = folder.path().join("address");

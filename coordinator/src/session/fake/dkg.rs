@@ -144,6 +144,14 @@ impl Ceremonial {
         IdentitySecret::from_seed(&self.makers[&member].secret.seed())
     }
 
+    /// The members with the shares that they have made.
+    pub(crate) fn signers(&mut self) -> BTreeMap<Identifier, FakeMember> {
+        let makers = self.makers.iter_mut();
+        makers
+            .map(|(member, maker)| (*member, maker.signer.take().unwrap()))
+            .collect()
+    }
+
     pub(crate) fn answer(&mut self, Send { to, message }: Send) -> Option<FromMember> {
         let habit = self.makers[&to].habit;
         match message {

@@ -97,7 +97,7 @@ impl FakeMember {
         }
     }
 
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         message: ToMember,
         terms: &RequestTerms,
