@@ -9,11 +9,30 @@ use crate::{error::Error, fingerprint, output::Output};
 /// The option that stands for the answer of a person.
 pub(crate) const OPTION: &str = "--fingerprint";
 
+/// Whether there will be an answer: given, or by a person at the terminal. Asked before anything is shown
+/// or made.
+///
+/// # Errors
+/// [`Error::NobodyToAsk`].
+pub(crate) fn can_be_answered(
+    what: &str,
+    given: Option<&str>,
+    option: &'static str,
+) -> Result<(), Error> {
+    if given.is_some() || stdin().is_terminal() {
+        return Ok(());
+    }
+    Err(Error::NobodyToAsk {
+        what: what.to_owned(),
+        option,
+    })
+}
+
 /// Makes sure that a person has compared the fingerprint of `what`, which the others read out: `given`
 /// is what they said; without it the fingerprint is shown and the person at the terminal is asked.
 ///
 /// # Errors
-/// As [`given_or_asked`].
+/// As [`can_be_answered`] and [`given_or_asked`].
 pub(crate) fn compared(
     what: &str,
     digest: &[u8; 32],
@@ -21,33 +40,27 @@ pub(crate) fn compared(
     option: &'static str,
     output: Output,
 ) -> Result<(), Error> {
-    if given.is_none() && stdin().is_terminal() {
+    can_be_answered(what, given, option)?;
+    if given.is_none() {
         show(what, digest, output);
     }
-    given_or_asked(what, digest, given, option)
+    given_or_asked(what, digest, given)
 }
 
-/// The same where the fingerprint has been shown already.
+/// The same where there can be an answer and the fingerprint has been shown.
 ///
 /// # Errors
-/// [`Error::FingerprintDiffers`]; [`Error::NotConfirmed`]; [`Error::NobodyToAsk`] where there is
-/// neither an answer nor a terminal; [`Error::Usage`] for a fingerprint that is none.
+/// [`Error::FingerprintDiffers`]; [`Error::NotConfirmed`]; [`Error::Usage`] for a fingerprint that is
+/// none.
 pub(crate) fn given_or_asked(
     what: &str,
     digest: &[u8; 32],
     given: Option<&str>,
-    option: &'static str,
 ) -> Result<(), Error> {
-    if let Some(given) = given {
-        return matches(what, digest, given);
+    match given {
+        Some(given) => matches(what, digest, given),
+        None => asked(what, digest, &mut stdin().lock(), &mut stderr()),
     }
-    if !stdin().is_terminal() {
-        return Err(Error::NobodyToAsk {
-            what: what.to_owned(),
-            option,
-        });
-    }
-    asked(what, digest, &mut stdin().lock(), &mut stderr())
 }
 
 /// The fingerprint, as it is read aloud and as it is written.

@@ -66,6 +66,8 @@ pub(crate) fn run(arguments: &Arguments, output: &Output) -> Result<Exit, Error>
 }
 
 pub(crate) async fn perform(arguments: &Arguments, output: Output) -> Result<Report, Error> {
+    let given = arguments.fingerprint.as_deref();
+    confirm::can_be_answered("the plan", given, confirm::OPTION)?;
     let now = now();
     let rules = arguments.rules.as_deref().map(read_rules).transpose()?;
     let rules = arguments.rules.as_deref().zip(rules.as_ref());
@@ -74,15 +76,10 @@ pub(crate) async fn perform(arguments: &Arguments, output: Output) -> Result<Rep
     described.must_be_in_time(now, ACCEPTING)?;
     // Nobody should compare words for a daemon that is not there.
     LocalLine::connect(&arguments.socket).await?;
-    if arguments.fingerprint.is_none() {
+    if given.is_none() {
         described.say(now, output);
     }
-    confirm::given_or_asked(
-        "the plan",
-        described.digest.as_bytes(),
-        arguments.fingerprint.as_deref(),
-        confirm::OPTION,
-    )?;
+    confirm::given_or_asked("the plan", described.digest.as_bytes(), given)?;
     // A line of its own: comparing may have taken longer than a daemon waits.
     let mut line = LocalLine::connect(&arguments.socket).await?;
     let accepted = line.accept(&described.endorsed, described.digest).await?;

@@ -114,10 +114,12 @@ pub(crate) fn run(command: &Command, output: &Output) -> Result<Exit, Error> {
 }
 
 pub(crate) fn sign(arguments: &Sign, output: Output) -> Result<Report, Error> {
+    let given = arguments.fingerprint.as_deref();
+    confirm::can_be_answered("the Authorities", given, confirm::OPTION)?;
     let file = &arguments.file;
     let endorsed = read_endorsed_authorities(file)?;
     let (before, digest) = report(file, &endorsed)?;
-    if arguments.fingerprint.is_none() {
+    if given.is_none() {
         show(&before, &digest, output);
     }
     let secret = match &arguments.identity_key {
@@ -128,12 +130,7 @@ pub(crate) fn sign(arguments: &Sign, output: Output) -> Result<Report, Error> {
             .secret()
             .map_err(firn_client::Error::Profile)?,
     };
-    confirm::given_or_asked(
-        "the Authorities",
-        &digest,
-        arguments.fingerprint.as_deref(),
-        confirm::OPTION,
-    )?;
+    confirm::given_or_asked("the Authorities", &digest, given)?;
     let (authorities, _) = endorsed.read::<Authorities>()?;
     let signed = countersign::<Authorities>(endorsed, &authorities.operators, &secret, SIGNING)?;
     put(file, &signed)?;

@@ -17,7 +17,10 @@ use crate::{
     authority::signed_so_far,
     clock::now,
     confirm,
-    domain::{AUTHORITIES, CA, DESCRIPTION, Enrolled, Founding, Seat, files::read_bounded},
+    domain::{
+        AUTHORITIES, CA, DESCRIPTION, Enrolled, Founded, Founding, GRANT_KEY, POLICY_KEY, Seat,
+        files::read_bounded,
+    },
     error::{Error, Exit},
     output::Output,
 };
@@ -85,6 +88,9 @@ pub(crate) struct Report {
     #[serde(flatten)]
     signatures: Signatures,
     ca: Option<PathBuf>,
+    /// The keys that sign grants and policies; null where they were made elsewhere.
+    grant_authority: Option<PathBuf>,
+    policy_authority: Option<PathBuf>,
     made: Vec<MadeParty>,
     next: Vec<String>,
 }
@@ -161,6 +167,8 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(Report, [u8; 32]), Error
         authorities: founded.path().join(AUTHORITIES),
         fingerprint: Fingerprint::of(&digest),
         ca: founded.has_ca().then(|| founded.path().join(CA)),
+        grant_authority: made_key(arguments.grant_authority, &founded, GRANT_KEY),
+        policy_authority: made_key(arguments.policy_authority, &founded, POLICY_KEY),
         next: next_steps(&signatures, founded.has_ca(), &made, &description),
         folder: founded.path().to_owned(),
         description,
@@ -168,6 +176,10 @@ pub(crate) fn perform(arguments: &Arguments) -> Result<(Report, [u8; 32]), Error
         made,
     };
     Ok((report, digest))
+}
+
+fn made_key(brought: Option<IdentityKey>, founded: &Founded, place: &str) -> Option<PathBuf> {
+    brought.is_none().then(|| founded.path().join(place))
 }
 
 fn next_steps(
@@ -214,6 +226,15 @@ fn show(report: &Report, digest: &[u8; 32], output: Output) {
             party.name.role(),
             format_args!("{}: {}", party.name.name(), party.folder.display()),
         );
+    }
+    for (kind, key) in [
+        ("grants", &report.grant_authority),
+        ("policies", &report.policy_authority),
+    ] {
+        match key {
+            Some(key) => output.fact(kind, format_args!("signed with {}", key.display())),
+            None => output.fact(kind, "signed with your own key"),
+        }
     }
     output.fact("authorities", report.authorities.display());
     output.fact("for machines", report.description.display());

@@ -25,9 +25,9 @@ use super::{
 use crate::{authority, clock::fresh_identity, error::Error};
 
 /// Where the key that signs grants is made.
-pub(super) const GRANT_KEY: &str = "grant-authority/identity.key";
+pub const GRANT_KEY: &str = "grant-authority/identity.key";
 /// Where the key that signs policies is made.
-pub(super) const POLICY_KEY: &str = "policy-authority/identity.key";
+pub const POLICY_KEY: &str = "policy-authority/identity.key";
 /// Where the development CA is made.
 pub const CA: &str = "ca";
 /// The Authorities by themselves.

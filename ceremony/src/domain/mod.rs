@@ -18,6 +18,6 @@ pub use description::{Description, Draft, read_endorsed_authorities};
 pub(crate) use description::{is_description, line_of, read_toml_text, twin};
 pub use enrolling::{Enrolled, EnrolledFolder};
 pub use folders::ProcessFolder;
-pub use founding::{AUTHORITIES, CA, DESCRIPTION, Founded, Founding, Seat};
+pub use founding::{AUTHORITIES, CA, DESCRIPTION, Founded, Founding, GRANT_KEY, POLICY_KEY, Seat};
 pub use people::{Domain, DomainTerms, Party};
 pub use request::{BadRequest, RequestedKey};

@@ -149,17 +149,16 @@ impl Described {
         output.fact(
             "secrecy",
             format_args!(
-                "holds while at most {} (t-1) of them are broken into",
-                members(report.tolerated_thefts.into())
+                "holds while at most {} of them {} broken into (t-1)",
+                report.tolerated_thefts,
+                if report.tolerated_thefts == 1 {
+                    "is"
+                } else {
+                    "are"
+                }
             ),
         );
-        output.fact(
-            "promises",
-            format_args!(
-                "about the key as a whole hold while at most {} (f = 2t-n-1) lie or are rolled back",
-                members(report.tolerated_liars)
-            ),
-        );
+        output.fact("promises", promises(report.tolerated_liars));
         for member in &report.roster {
             output.fact(
                 "member",
@@ -214,11 +213,14 @@ impl Described {
     }
 }
 
-fn members(count: usize) -> String {
-    match count {
-        0 => "none".to_owned(),
-        more => more.to_string(),
-    }
+/// What the plan's numbers mean for what is promised about the key as a whole.
+fn promises(liars: usize) -> String {
+    let who = match liars {
+        0 => "none of them lies or is".to_owned(),
+        1 => "at most 1 of them lies or is".to_owned(),
+        more => format!("at most {more} of them lie or are"),
+    };
+    format!("about the key as a whole hold while {who} rolled back (f = 2t-n-1 = {liars})")
 }
 
 fn signatures(

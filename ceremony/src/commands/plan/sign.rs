@@ -54,6 +54,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Exit, Error> 
 }
 
 pub(crate) fn perform(arguments: &Arguments, output: Output) -> Result<Described, Error> {
+    let given = arguments.fingerprint.as_deref();
+    confirm::can_be_answered("the plan", given, confirm::OPTION)?;
     let profile = arguments.profile.load()?;
     let authorities = profile.authorities()?;
     let rules = arguments.rules.as_deref().map(read_rules).transpose()?;
@@ -62,16 +64,11 @@ pub(crate) fn perform(arguments: &Arguments, output: Output) -> Result<Described
     let read = || Described::read(&arguments.plan, Some(authorities.approved()), rules, now);
     let described = read()?;
     described.must_be_in_time(now, SIGNING)?;
-    if arguments.fingerprint.is_none() {
+    if given.is_none() {
         described.say(now, output);
     }
     let secret = profile.secret().map_err(firn_client::Error::Profile)?;
-    confirm::given_or_asked(
-        "the plan",
-        described.digest.as_bytes(),
-        arguments.fingerprint.as_deref(),
-        confirm::OPTION,
-    )?;
+    confirm::given_or_asked("the plan", described.digest.as_bytes(), given)?;
     let signed = countersign::<Plan>(described.endorsed, &authorities.operators, &secret, SIGNING)?;
     replace_public(&arguments.plan, &codec::encode(&signed)?)?;
     read()
