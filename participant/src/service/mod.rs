@@ -39,7 +39,7 @@ use crate::{
     config::LimitsConfig,
     documents::Documents,
     refusals::{Noted, Refusals},
-    session::{GrantTime, Peers, Speaker, dkg::OwnSoftware, witness},
+    session::{GrantTime, Peers, Speaker, WitnessConflict, dkg::OwnSoftware, witness},
     store::{CommitError, Committed, View},
     vault::Vault,
 };
@@ -99,6 +99,7 @@ impl<H: Host> Service<H> {
             certificate_ends: AtomicU64::new(0),
         };
         service.record_start().await?;
+        service.load_freeze().await?;
         service.load_keys().await?;
         Ok(service)
     }
@@ -176,6 +177,21 @@ impl<H: Host> Service<H> {
         Ok(())
     }
 
+    /// A freeze outlives the process.
+    async fn load_freeze(&self) -> Result<(), ServiceError> {
+        let frozen = self
+            .look(|view| firn_ledger::rules::View(view.state()).frozen())
+            .await?;
+        match frozen {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) => {
+                self.stand_still();
+                Ok(())
+            }
+            Err(_) => Err(ServiceError::LedgerStopped),
+        }
+    }
+
     /// Records something at start, where a refusal is a reason not to start.
     async fn record(&self, command: Command) -> Result<Committed<Answer>, ServiceError> {
         let committed = self.host.ledger().commit(command).await;
@@ -218,13 +234,21 @@ impl<H: Host> Service<H> {
         looked.map_err(|_| Reject::LedgerUnavailable)
     }
 
-    /// The participant has found out that it is an old copy or runs twice: it signs no more.
-    fn freeze(&self) {
+    /// The participant has found out that it is an old copy or runs twice: it signs no more, in this
+    /// run and in every later one with this ledger.
+    async fn freeze(&self, conflict: &WitnessConflict) {
+        self.stand_still();
+        if let Err(code) = self.commit(conflict.command()).await {
+            tracing::error!(code = code.name(), "the freeze could not be recorded");
+        }
+    }
+
+    fn stand_still(&self) {
         self.frozen.store(true, Ordering::SeqCst);
         tracing::error!(
             code = Reject::WitnessConflict.name(),
             advice = Reject::WitnessConflict.advice(),
-            "a peer has seen a ledger of this participant that this one does not have"
+            "a peer has seen a ledger of this participant that this one does not have: frozen"
         );
     }
 

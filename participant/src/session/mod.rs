@@ -23,7 +23,7 @@ pub use gate::{
 };
 pub use outcome::{AskedOutcome, FoundOutcome};
 pub use random::HedgedRng;
-pub use sign::{AwaitFinal, AwaitPackage, Finished, Releasing};
+pub use sign::{AwaitFinal, AwaitPackage, Finished, Releasing, WitnessConflict};
 pub use speaker::{Peers, Speaker, witness};
 pub use status::{LedgerStatus, OwnState, judge_status_query};
 

@@ -1,7 +1,7 @@
 //! A signing session after its gates: nonces, package, shares, final. The same states serve a
 //! request and a proof of life, which differ only in what they end with.
 
-use firn_ledger::rules::Witnessed;
+use firn_ledger::rules::{Command, Frozen, Witnessed};
 use firn_protocol::{
     bitcoin::verify_bip340,
     codec::List,
@@ -38,8 +38,31 @@ pub struct Releasing {
     package: PackageDigest,
     lists: Vec<SigningList>,
     witnessed: Vec<Witnessed>,
-    own_heads: Vec<Checkpoint>,
+    own_heads: Vec<Verified<Checkpoint>>,
     clocks: Vec<(Identifier, UnixMillis)>,
+}
+
+/// A head that this participant has signed, and that its ledger does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WitnessConflict {
+    /// It.
+    pub witnessed: SignedCheckpoint,
+}
+
+impl WitnessConflict {
+    /// What is to be written: from there on nothing is signed.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        Command::Freeze(Frozen {
+            witnessed: self.witnessed.clone(),
+        })
+    }
+}
+
+impl From<WitnessConflict> for Reject {
+    fn from(_: WitnessConflict) -> Self {
+        Self::WitnessConflict
+    }
 }
 
 /// Waits for the signatures. The nonces are gone.
@@ -171,7 +194,7 @@ impl AwaitPackage {
         commitments: &[Verified<Commitments>],
         certified: &CertifiedSharing,
         identity: &IdentityKey,
-    ) -> Result<(Vec<Witnessed>, Vec<Checkpoint>), Refusing> {
+    ) -> Result<(Vec<Witnessed>, Vec<Verified<Checkpoint>>), Refusing> {
         let mut heads = Vec::new();
         let mut own_heads = Vec::new();
         for said in commitments
@@ -197,7 +220,7 @@ impl AwaitPackage {
                         .verify(&owner)
                         .map_err(|error| blame(error.into()))?;
                     if owner == *identity {
-                        own_heads.push(*head);
+                        own_heads.push(head);
                     }
                 }
             }
@@ -244,19 +267,20 @@ impl Releasing {
     /// copy or that another one is running.
     ///
     /// # Errors
-    /// [`Reject::WitnessConflict`].
+    /// [`WitnessConflict`], with the head that proves it.
     pub fn check_own_heads(
         &self,
         root_at: impl Fn(TreeSize) -> Option<MerkleRoot>,
-    ) -> Result<(), Reject> {
-        let known = self
+    ) -> Result<(), WitnessConflict> {
+        let unknown = self
             .own_heads
             .iter()
-            .all(|head| root_at(head.size) == Some(head.root));
-        if known {
-            Ok(())
-        } else {
-            Err(Reject::WitnessConflict)
+            .find(|head| root_at(head.size) != Some(head.root));
+        match unknown {
+            None => Ok(()),
+            Some(head) => Err(WitnessConflict {
+                witnessed: head.envelope().clone(),
+            }),
         }
     }
 

@@ -79,14 +79,14 @@ fn a_coordinator_that_begins_again_takes_no_finished_share_away() {
     world.members[2]
         .hold(&world.domain, machines.remove(2), &first)
         .unwrap();
-    // The second attempt ends at member 3, when the others have certified it already.
+    // Everybody certifies a second attempt too, also member 3, which a crash may have parted from the rest.
     let machines = begin(&mut world, 2);
     let set = round1_set(round1(&machines));
     let (round2, machines) = deal(&mut world, machines, &set);
     for (place, machine) in machines.into_iter().enumerate() {
         let delivery = delivery(number(u16::try_from(place).unwrap() + 1), &round2);
         let certified = world.members[place].certify(&world.domain, machine, &delivery);
-        assert_eq!(certified.is_ok(), place < 2);
+        assert!(certified.is_ok());
     }
     // The operators have seen all certificates of the first, and activate it.
     let documents = world.domain.documents(&first);

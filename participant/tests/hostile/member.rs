@@ -256,7 +256,12 @@ impl Member {
         releasing
             .compare_clocks(domain.now, STEP_MS, SKEW_MS)
             .map_err(|_| Reject::ClockSkew)?;
-        releasing.check_own_heads(|size| self.ledger.view().tree().root_at(size).ok())?;
+        let root_at = |size| self.ledger.view().tree().root_at(size).ok();
+        if let Err(conflict) = releasing.check_own_heads(root_at) {
+            let frozen = self.ledger.commit(conflict.command(), domain.now);
+            assert!(frozen.is_ok(), "its own signature proves it");
+            return Err(Reject::from(conflict).into());
+        }
         let witnessed = releasing.witnessed();
         let command = Command::Release {
             session: releasing.session(),

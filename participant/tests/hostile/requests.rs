@@ -183,6 +183,7 @@ fn a_restored_disk_is_found_out_by_a_peer_and_releases_nothing() {
     let disk = world.members[0].disk();
     let (draft, ..) = released(&mut world);
     assert!(world.members[0].count("Released") == 1);
+    let newest = world.members[0].disk();
     let now = world.domain.now;
     world.members[0].restore(disk, now);
     world.assert_nothing_left(1);
@@ -195,6 +196,16 @@ fn a_restored_disk_is_found_out_by_a_peer_and_releases_nothing() {
         .err();
     assert_eq!(refused, Some(Refusing::from(Reject::WitnessConflict)));
     world.assert_nothing_left(1);
+    // From then on it signs nothing, also after a restart, until its newest disk is back.
+    assert_eq!(world.members[0].count("Frozen"), 1);
+    for nonce in [0xac, 0xad] {
+        let refused = self::refused(&mut world, &draft.again(nonce));
+        assert_eq!(refused, Some(Reject::Frozen));
+        let frozen = world.members[0].disk();
+        world.members[0].restore(frozen, now);
+    }
+    world.members[0].restore(newest, now);
+    assert_eq!(self::refused(&mut world, &draft.again(0xae)), None);
 }
 
 #[test]

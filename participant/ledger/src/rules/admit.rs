@@ -12,8 +12,8 @@ use firn_protocol::{
 
 use super::{
     body::{
-        AttemptOpened, AuthoritiesAccepted, Body, CeremonySent, CeremonyStep, EpochRaised, Genesis,
-        Released, ShareActivated, ShareCertified, SharePending, Witnessed,
+        AttemptOpened, AuthoritiesAccepted, Body, CeremonySent, CeremonyStep, EpochRaised, Frozen,
+        Genesis, Released, ShareActivated, ShareCertified, SharePending, Witnessed,
     },
     command::{Answer, Command, Limits, refuse},
     state::{KeyState, SessionPurpose, SessionStage, StateError, View},
@@ -56,8 +56,11 @@ pub fn admit(
     if let Command::Begin(genesis) = command {
         return begin(view, genesis);
     }
-    if view.genesis()?.is_none() {
+    let Some(own) = view.genesis()? else {
         return refuse(Reject::LedgerUnavailable);
+    };
+    if may_lead_to_a_share(&command) && view.frozen()?.is_some() {
+        return refuse(Reject::Frozen);
     }
     match command {
         Command::Begin(genesis) => begin(view, genesis),
@@ -121,6 +124,45 @@ pub fn admit(
         Command::Refuse(refused) => written(refused),
         Command::CountRefusals(counted) => written(counted),
         Command::Witness(heads) => Ok((newer_heads(view, heads)?, Answer::Written)),
+        Command::Freeze(frozen) => freeze(view, &own, frozen),
+    }
+}
+
+/// What a frozen participant does no more. What has left already may be completed, and it goes on to
+/// record what it learns.
+const fn may_lead_to_a_share(command: &Command) -> bool {
+    match command {
+        Command::OpenAttempt(_)
+        | Command::Send { .. }
+        | Command::Pend(_)
+        | Command::OpenRequest(_)
+        | Command::OpenProof(_)
+        | Command::Release { .. } => true,
+        Command::Begin(_)
+        | Command::Start(_)
+        | Command::AcceptAuthorities(_)
+        | Command::AcceptPlan(_)
+        | Command::Certify(_)
+        | Command::Activate(_)
+        | Command::RaiseEpoch { .. }
+        | Command::Complete(_)
+        | Command::CompleteProof(_)
+        | Command::End(_)
+        | Command::Refuse(_)
+        | Command::CountRefusals(_)
+        | Command::Witness(_)
+        | Command::Freeze(_) => false,
+    }
+}
+
+/// Only what this participant signed itself counts against it: nobody can freeze it with a forgery.
+fn freeze(view: &View<'_>, own: &Genesis, frozen: Frozen) -> Judgement {
+    if view.frozen()?.is_some() {
+        return nothing();
+    }
+    match frozen.witnessed.clone().verify(&own.identity) {
+        Ok(_) => written(frozen),
+        Err(_) => refuse(Reject::BadSignature),
     }
 }
 

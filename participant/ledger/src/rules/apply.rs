@@ -14,8 +14,8 @@ use super::{
     },
     state::{
         ActiveState, AttemptState, EpochState, KeyState, RequestPurpose, RequestState,
-        SessionPurpose, SessionStage, SessionState, StateError, View, attempts_key,
-        conflict_key, key, receipt_key, write,
+        SessionPurpose, SessionStage, SessionState, StateError, View, attempts_key, conflict_key,
+        key, receipt_key, write,
     },
 };
 use crate::{
@@ -111,6 +111,7 @@ pub fn apply(table: &mut dyn Table, record: &Record) -> Result<(), Unlawful> {
             &key(b'w', &[witnessed.identity.as_bytes()]),
             &witnessed.checkpoint,
         ),
+        Body::Frozen(frozen) => put(table, b"z", &frozen),
     }
 }
 

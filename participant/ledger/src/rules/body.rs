@@ -285,6 +285,14 @@ pub struct Witnessed {
     pub checkpoint: SignedCheckpoint,
 }
 
+/// The participant has found out that its ledger is an old copy, or that another one runs beside it:
+/// from here on it signs nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize_tuple, Deserialize_tuple)]
+pub struct Frozen {
+    /// A head that it has signed and that a peer has witnessed, and that this ledger never had.
+    pub witnessed: SignedCheckpoint,
+}
+
 /// The kinds of records, each with the number that stands in the journal.
 macro_rules! bodies {
     ($($number:literal => $variant:ident,)+) => {
@@ -354,6 +362,7 @@ bodies! {
     18 => RefusedInFull,
     19 => RefusalsCounted,
     20 => Witnessed,
+    21 => Frozen,
 }
 
 /// The chunks in which a receipt is kept: the index takes no large values.

@@ -9,7 +9,7 @@ use firn_protocol::{
 };
 
 use super::body::{
-    AttemptOpened, AuthoritiesAccepted, CeremonyStep, Completed, Genesis, PlanAccepted,
+    AttemptOpened, AuthoritiesAccepted, CeremonyStep, Completed, Frozen, Genesis, PlanAccepted,
     ProofCompleted, ProofOpened, RefusalsCounted, RefusedInFull, RequestOpened, SessionEnded,
     ShareActivated, ShareCertified, SharePending, Started, Witnessed,
 };
@@ -113,6 +113,8 @@ pub enum Command {
     CountRefusals(RefusalsCounted),
     /// Heads of other participants.
     Witness(Vec<Witnessed>),
+    /// A head of this participant's own that its ledger never had.
+    Freeze(Frozen),
 }
 
 /// What the asker is told once it is durable.

@@ -17,7 +17,7 @@ pub use admit::{Refused, admit};
 pub use apply::{Unlawful, apply, check};
 pub use body::{
     AttemptOpened, AuthoritiesAccepted, Body, CeremonySent, CeremonyStep, Completed, Conflicted,
-    EpochRaised, Genesis, PlanAccepted, ProofCompleted, ProofOpened, RefusalsCounted,
+    EpochRaised, Frozen, Genesis, PlanAccepted, ProofCompleted, ProofOpened, RefusalsCounted,
     RefusedInFull, Released, RequestOpened, SessionEnded, ShareActivated, ShareCertified,
     SharePending, Started, Witnessed,
 };
@@ -29,7 +29,7 @@ pub use state::{
 };
 
 /// Counts the changes to what [`apply`] makes of a record.
-pub const STATE_VERSION: u32 = 2;
+pub const STATE_VERSION: u32 = 3;
 
 #[cfg(test)]
 #[allow(clippy::arithmetic_side_effects, reason = "small numbers of a test")]

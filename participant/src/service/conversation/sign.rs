@@ -212,9 +212,9 @@ impl<H: Host, S: Stream> Conversation<H, S> {
             .await?;
         match compared {
             (releasing, Ok(())) => Ok(releasing),
-            (_, Err(code)) => {
-                service.freeze();
-                Err(code.into())
+            (_, Err(conflict)) => {
+                service.freeze(&conflict).await;
+                Err(Reject::from(conflict).into())
             }
         }
     }

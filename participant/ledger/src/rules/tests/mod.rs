@@ -1,6 +1,7 @@
 //! The rules over a table in memory: what is admitted is applied, as the store does it.
 
 mod ceremonies;
+mod freezing;
 mod outcome;
 mod requests;
 
