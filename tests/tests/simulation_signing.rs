@@ -270,13 +270,13 @@ fn a_lost_answer_is_had_again_from_what_the_members_have_stored() {
 fn a_stream_lost_or_an_opening_repeated_at_any_step_changes_nothing() {
     for order in orders() {
         for step in 0..length(order) {
-            for pick in 0..4 {
-                for fault in [Fault::ResetStream(pick), Fault::Duplicate(pick)] {
-                    let setting = Setting::quiet(order.0).in_order(order.1);
-                    let mut run = payment(setting.with(step, fault));
-                    run.run();
-                    signed(&run);
-                }
+            // The streams under way take turns.
+            let pick = usize::try_from(step).unwrap();
+            for fault in [Fault::ResetStream(pick), Fault::Duplicate(pick)] {
+                let setting = Setting::quiet(order.0).in_order(order.1);
+                let mut run = payment(setting.with(step, fault));
+                run.run();
+                signed(&run);
             }
         }
     }

@@ -159,8 +159,11 @@ impl Requester {
             let entry = plan.member_at(*member)?;
             Some(refusal.clone().verify(&entry.identity).ok()?.code)
         });
-        let for_good =
-            |code: &Reject| matches!(WhatNext::of(*code), WhatNext::GiveUp | WhatNext::Conflict);
+        // The control plane gives a fresh grant for the same request; a clock that is ahead needs time.
+        let for_good = |code: &Reject| {
+            let useless = matches!(WhatNext::of(*code), WhatNext::GiveUp | WhatNext::Conflict);
+            useless && *code != Reject::GrantExpired
+        };
         let against: Vec<_> = refusals.filter(for_good).collect();
         match against.first() {
             Some(code) if against.len() >= BLOCKING && self.silence => {
