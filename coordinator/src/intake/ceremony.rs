@@ -71,10 +71,13 @@ pub(super) async fn run(
             Ok(FromCeremony::Certified(record))
         }
         Err(fault) => {
-            let culprit = fault
-                .culprit
-                .map_or_else(String::new, |member| member.to_string());
-            tracing::warn!(code = %fault.code, culprit, step = fault.step, "ceremony failed");
+            tracing::warn!(
+                code = %fault.code,
+                culprit = fault.culprit.map(tracing::field::display),
+                accuser = fault.accuser.map(tracing::field::display),
+                step = fault.step,
+                "ceremony failed"
+            );
             failed(fault)
         }
     }
@@ -172,6 +175,7 @@ fn links(shared: &Shared, plan: &Plan, members: &[Identifier]) -> Result<Vec<Lin
                 .ok_or(CeremonyFault {
                     code: Reject::QuorumUnavailable,
                     culprit: Some(*member),
+                    accuser: None,
                     step: "connect",
                 })
         })
@@ -179,11 +183,7 @@ fn links(shared: &Shared, plan: &Plan, members: &[Identifier]) -> Result<Vec<Lin
 }
 
 const fn here(step: &'static str) -> impl Fn(Reject) -> CeremonyFault {
-    move |code| CeremonyFault {
-        code,
-        culprit: None,
-        step,
-    }
+    move |code| CeremonyFault::here(code, step)
 }
 
 /// The mark that a ceremony is running, taken off when dropped.

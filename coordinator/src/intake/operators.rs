@@ -121,11 +121,7 @@ async fn key(
 
 fn refused(code: Reject) -> Result<FromCeremony, Reject> {
     tracing::info!(code = %code, "an operator's question was refused");
-    failed(CeremonyFault {
-        code,
-        culprit: None,
-        step: ACCEPT,
-    })
+    failed(CeremonyFault::here(code, ACCEPT))
 }
 
 /// The answer that tells of a fault.

@@ -154,3 +154,36 @@ fn members(
     }
     reports.into_values().take(limits::MAX_REPORTED).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use firn_protocol::{ids::UnixMillis, limits::MAX_REPORTED, names::SpiffeId};
+
+    use super::members;
+
+    fn name(number: usize) -> SpiffeId {
+        format!("spiffe://td/participant/m-{number}")
+            .parse()
+            .unwrap()
+    }
+
+    #[test]
+    fn who_is_connected_counts_before_who_has_gone() {
+        let at = UnixMillis::new(1);
+        let connected: Vec<_> = (0..3).map(|number| (name(number), at)).collect();
+        // The first of them was here before, and is here again.
+        let gone: Vec<_> = std::iter::once(0)
+            .chain(3..=MAX_REPORTED)
+            .map(|number| (name(number), at))
+            .collect();
+        let reports = members(connected, gone, BTreeMap::new());
+        assert_eq!(reports.len(), MAX_REPORTED);
+        let there = reports.iter().filter(|report| report.connected.0.is_some());
+        let there: Vec<_> = there.map(|report| report.id.clone()).collect();
+        assert_eq!(there, [name(0), name(1), name(2)]);
+        assert!(reports.iter().all(|report| report.id != name(MAX_REPORTED)));
+        assert!(reports.is_sorted_by_key(|report| report.id.clone()));
+    }
+}

@@ -16,8 +16,8 @@ use firn_protocol::{
 use rand_core::CryptoRng;
 
 use super::{
-    Conversation, Failing, Fault, Send, StepProgress, Turn,
-    dkg::{CeremonyFault, plan_members, session_terms},
+    Conversation, Fault, Send, StepProgress, Turn,
+    dkg::{CeremonyFault, blame, plan_members, session_terms},
     off_script,
     round::{
         AfterCommitments, AfterShares, AwaitCommitments, AwaitShares, Item, RoundFailed,
@@ -240,13 +240,11 @@ impl Context {
 
 fn failed(failed: impl Into<RoundFailed>) -> Turn<ProofAttempt> {
     let RoundFailed { faults, code } = failed.into();
-    let culprit = faults.first().map(|fault| match &fault.failing {
-        Failing::Refused(refusal) => refusal.culprit.0.unwrap_or(fault.member),
-        Failing::Misbehaved(_) | Failing::Silent(_) => fault.member,
-    });
+    let blamed = faults.first().map(blame);
     Turn::Ended(Err(CeremonyFault {
         code,
-        culprit,
+        culprit: blamed.map(|(culprit, _)| culprit),
+        accuser: blamed.and_then(|(_, accuser)| accuser),
         step: STEP,
     }))
 }

@@ -463,6 +463,7 @@ impl Coordinator {
             dkg::open(plan, &self.voice, &mut self.rng).map_err(|code| CeremonyFault {
                 code,
                 culprit: None,
+                accuser: None,
                 step: "round one",
             })?;
         Ok(Carrier::open(attempt, opening, &everybody, true, ground))
@@ -477,6 +478,7 @@ impl Coordinator {
             Some(member) => Err(CeremonyFault {
                 code: Reject::QuorumUnavailable,
                 culprit: Some(*member),
+                accuser: None,
                 step: "connect",
             }),
             None => Ok(()),

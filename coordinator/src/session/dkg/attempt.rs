@@ -16,12 +16,12 @@ use firn_protocol::{
 };
 
 use super::{
-    CeremonyFault, Context, DkgMade,
+    CeremonyFault, Context, DkgMade, blame,
     check::{Dealt, delivery, odd_one_out},
     complaint::Said,
     digests, envelopes,
 };
-use crate::session::{Conversation, Failing, Fault, Send, StepProgress, Turn, refusal_of};
+use crate::session::{Conversation, Fault, Send, StepProgress, Turn, refusal_of};
 
 /// One attempt.
 #[derive(Debug)]
@@ -89,29 +89,42 @@ impl State {
 struct Failed {
     code: Reject,
     culprit: Option<Identifier>,
+    accuser: Option<Identifier>,
+}
+
+impl Failed {
+    const fn by(code: Reject, culprit: Option<Identifier>) -> Self {
+        Self {
+            code,
+            culprit,
+            accuser: None,
+        }
+    }
+
+    const fn in_step(self, step: &'static str) -> CeremonyFault {
+        CeremonyFault {
+            code: self.code,
+            culprit: self.culprit,
+            accuser: self.accuser,
+            step,
+        }
+    }
 }
 
 impl From<Fault> for Failed {
     fn from(fault: Fault) -> Self {
-        let code = fault.failing.code();
-        let named = match &fault.failing {
-            // A member that refuses may say whose fault it is; that is its signed word.
-            Failing::Refused(refusal) => refusal.culprit.0,
-            Failing::Misbehaved(_) | Failing::Silent(_) => None,
-        };
+        let (culprit, accuser) = blame(&fault);
         Self {
-            code,
-            culprit: Some(named.unwrap_or(fault.member)),
+            code: fault.failing.code(),
+            culprit: Some(culprit),
+            accuser,
         }
     }
 }
 
 impl From<Reject> for Failed {
     fn from(code: Reject) -> Self {
-        Self {
-            code,
-            culprit: None,
-        }
+        Self::by(code, None)
     }
 }
 
@@ -130,11 +143,7 @@ impl DkgAttempt {
     }
 
     fn fault(&self, failed: Failed) -> Turn<Self> {
-        Turn::Ended(Err(CeremonyFault {
-            code: failed.code,
-            culprit: failed.culprit,
-            step: self.state.step(),
-        }))
+        Turn::Ended(Err(failed.in_step(self.state.step())))
     }
 }
 
@@ -243,11 +252,8 @@ impl Context {
         }
         let certificates: Vec<_> = state.certificates.into_values().collect();
         let words: List<_, { limits::MAX_MEMBERS }> = envelopes(&certificates)?;
-        let sharing =
-            CertifiedSharing::verify(self.plan.clone(), &words).map_err(|code| Failed {
-                code,
-                culprit: odd_one_out(&certificates),
-            })?;
+        let sharing = CertifiedSharing::verify(self.plan.clone(), &words)
+            .map_err(|code| Failed::by(code, odd_one_out(&certificates)))?;
         let send = self.to_all(&ToMember::CertificateSet(sharing.certificate_set()?));
         let next = AwaitAcknowledgements {
             round1: state.round1,
@@ -292,11 +298,7 @@ impl Conversation for DkgAttempt {
         match context.advance(state, from, message) {
             Ok(After::Step(state, send)) => Turn::Goes(Self { context, state }, send),
             Ok(After::Made(made)) => Turn::Ended(Ok(made)),
-            Err(Failed { code, culprit }) => Turn::Ended(Err(CeremonyFault {
-                code,
-                culprit,
-                step,
-            })),
+            Err(failed) => Turn::Ended(Err(failed.in_step(step))),
         }
     }
 
@@ -319,9 +321,6 @@ impl Conversation for DkgAttempt {
             .context
             .identifiers()
             .find(|member| !answered.contains(member));
-        self.fault(Failed {
-            code: Reject::Deadline,
-            culprit,
-        })
+        self.fault(Failed::by(Reject::Deadline, culprit))
     }
 }

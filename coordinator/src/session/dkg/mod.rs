@@ -25,7 +25,7 @@ use rand_core::CryptoRng;
 
 pub use attempt::DkgAttempt;
 
-use super::{Send, SessionMember};
+use super::{Failing, Fault, Send, SessionMember};
 use crate::voice::{SessionTerms, Voice};
 
 /// Why a ceremony failed, and in which step.
@@ -35,19 +35,52 @@ pub struct CeremonyFault {
     pub code: Reject,
     /// The member at fault, where one is.
     pub culprit: Option<Identifier>,
+    /// The member by whose word alone it is at fault; none where it was found here.
+    pub accuser: Option<Identifier>,
     /// The step.
     pub step: &'static str,
 }
 
 impl CeremonyFault {
-    /// As the operator's tool is told.
+    /// Nobody is at fault but what was asked, or this coordinator.
+    #[must_use]
+    pub const fn here(code: Reject, step: &'static str) -> Self {
+        Self {
+            code,
+            culprit: None,
+            accuser: None,
+            step,
+        }
+    }
+
+    /// As the operator's tool is told. A culprit is named only where its fault was found here: an
+    /// accusation is told as somebody's word, and anybody may say anything.
     #[must_use]
     pub fn to_message(self) -> Option<CeremonyFailed> {
+        let (culprit, step) = match (self.accuser, self.culprit) {
+            (Some(accuser), Some(accused)) => {
+                let word = format!("{}: member {accuser} accuses member {accused}", self.step);
+                (None, word)
+            }
+            (Some(_) | None, culprit) => (culprit, self.step.to_owned()),
+        };
         Some(CeremonyFailed {
             code: self.code,
-            culprit: Maybe(self.culprit),
-            step: Text::new(self.step)?,
+            culprit: Maybe(culprit),
+            step: Text::new(&step)?,
         })
+    }
+}
+
+/// Who is at fault by a failure: whoever failed, or whoever that member accuses, and then by whose word.
+pub(crate) fn blame(fault: &Fault) -> (Identifier, Option<Identifier>) {
+    let accused = match &fault.failing {
+        Failing::Refused(refusal) => refusal.culprit.0,
+        Failing::Misbehaved(_) | Failing::Silent(_) => None,
+    };
+    match accused.filter(|accused| *accused != fault.member) {
+        Some(accused) => (accused, Some(fault.member)),
+        None => (fault.member, None),
     }
 }
 

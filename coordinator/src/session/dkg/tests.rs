@@ -135,9 +135,28 @@ fn a_ceremony_that_fails_names_its_culprit_and_its_step() {
         let wanted = CeremonyFault {
             code,
             culprit: Some(id(culprit)),
+            accuser: None,
             step,
         };
         assert_eq!(fault, wanted, "{habit:?}");
+    }
+}
+
+#[test]
+fn an_accusation_is_told_as_its_accusers_word() {
+    let code = Reject::DkgCommitment;
+    for (accuser, accused_by) in [(2, Some(id(2))), (1, None)] {
+        let mut ceremony = Ceremonial::new(2, 3).with(accuser, DkgHabit::Accuses(code));
+        let fault = make(&mut ceremony).map(|_| ()).unwrap_err();
+        assert_eq!((fault.culprit, fault.accuser), (Some(id(1)), accused_by));
+        let told = fault.to_message().unwrap();
+        let (culprit, step) = match accused_by {
+            Some(_) => (None, "round one: member 2 accuses member 1"),
+            // Whoever blames itself is believed.
+            None => (Some(id(1)), "round one"),
+        };
+        assert_eq!((told.code, told.culprit.0), (code, culprit));
+        assert_eq!(told.step.to_string(), step);
     }
 }
 

@@ -249,13 +249,14 @@ impl Ceremonial {
         let attempt = self.attempt;
         let maker = self.makers.get_mut(&member).unwrap();
         maker.round1 = Some(secret);
-        if let DkgHabit::Refuses(code) = habit {
+        if let DkgHabit::Refuses(code) | DkgHabit::Accuses(code) = habit {
+            let accused = matches!(habit, DkgHabit::Accuses(_)).then(|| id(1));
             let refusal = Refusal {
                 about: message_digest(b"open"),
                 session: firn_protocol::codec::Maybe(Some(attempt)),
                 request_id: firn_protocol::codec::Maybe(None),
                 code,
-                culprit: firn_protocol::codec::Maybe(None),
+                culprit: firn_protocol::codec::Maybe(accused),
                 retry_after_ms: firn_protocol::codec::Maybe(None),
                 time: UnixMillis::new(1),
             };

@@ -18,6 +18,8 @@ pub(crate) enum DkgHabit {
     #[default]
     Honest,
     Refuses(Reject),
+    /// Refuses, and says that the first member is to blame.
+    Accuses(Reject),
     SilentInRound2,
     ShortCommitment,
     AnotherPlan,
