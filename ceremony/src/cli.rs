@@ -4,8 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    accept, activate, activation, admit, authorities, demo, enroll, init, ledger, plan, policy,
-    run, status, verify,
+    accept, activate, activation, address, admit, authorities, demo, descriptor, enroll, grant,
+    init, ledger, plan, policy, psbt, request, run, sign, status, verify,
 };
 
 /// Threshold custody on Bitcoin: the operator's tool.
@@ -55,6 +55,20 @@ pub(crate) enum Command {
     Activate(activate::Arguments),
     /// Say how things are.
     Status(status::Arguments),
+    /// Show a key's addresses.
+    Address(address::Arguments),
+    /// Show a key's descriptor, for wallets that watch it.
+    Descriptor(descriptor::Arguments),
+    /// Put a payment together, or say what one would do.
+    #[command(subcommand, after_help = psbt::EXAMPLE)]
+    Psbt(psbt::Command),
+    /// Grant one request, as the control plane.
+    Grant(grant::Arguments),
+    /// Have a payment signed, as a requester.
+    Sign(sign::Arguments),
+    /// Ask what became of a request.
+    #[command(subcommand, after_help = request::EXAMPLE)]
+    Request(request::Command),
     /// Check a ceremony's folder offline, to the last byte.
     Verify(verify::Arguments),
     /// Make a key with real processes on this machine and sign real transactions with it.

@@ -225,6 +225,14 @@ pub enum Error {
         /// Why there is no answer.
         reason: String,
     },
+    /// The members have said how it stands, and it is not over.
+    #[error("{doing}: no answer came; the members say: {what}")]
+    Unsettled {
+        /// What was asked for.
+        doing: &'static str,
+        /// How it stands.
+        what: &'static str,
+    },
     /// Somebody said no.
     #[error("{doing}: refused: {}{}", code.meaning(), said(.detail))]
     Refused {
@@ -369,6 +377,7 @@ impl Error {
             Self::Transport { source, .. } | Self::Certificate { source, .. } => source.code(),
             Self::CertificateRefused { refusal, .. } => refusal.code(),
             Self::OutcomeUnknown { .. } => "outcome_unknown",
+            Self::Unsettled { .. } => "unsettled",
             Self::Refused { code, .. } | Self::Unverified { code, .. } => code.name(),
             Self::Requester(error) => error.code(),
             Self::Process { .. } => "process",
@@ -403,7 +412,9 @@ impl Error {
                 Some(source.advice())
             }
             Self::CertificateRefused { refusal, .. } => Some(refusal.advice()),
-            Self::OutcomeUnknown { .. } => Some("ask again with the same request id: it is safe"),
+            Self::OutcomeUnknown { .. } | Self::Unsettled { .. } => {
+                Some("ask again with the same request id: it is safe")
+            }
             Self::Refused { code, .. } => Some(code.advice()),
             Self::Requester(error) => error.advice(),
             Self::Unverified { .. } => Some("keep what came back as evidence, and do not use it"),
@@ -436,7 +447,10 @@ impl Error {
             | Self::Invalid { .. }
             | Self::RuleMissing { .. }
             | Self::NobodyToAsk { .. } => Exit::Usage,
-            Self::Transport { .. } | Self::Deadline { .. } | Self::Interrupted => Exit::TryAgain,
+            Self::Transport { .. }
+            | Self::Unsettled { .. }
+            | Self::Deadline { .. }
+            | Self::Interrupted => Exit::TryAgain,
             Self::OutcomeUnknown { .. } => Exit::OutcomeUnknown,
             Self::Refused { code, .. } => Exit::of(*code),
             Self::Requester(error) => error.what_next().into(),

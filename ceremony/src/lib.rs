@@ -16,6 +16,7 @@ pub mod ledger;
 pub mod local;
 mod output;
 pub mod payment;
+mod psbt_file;
 pub mod verdict;
 mod words;
 

@@ -4,17 +4,24 @@
 pub(crate) mod accept;
 pub(crate) mod activate;
 pub(crate) mod activation;
+pub(crate) mod address;
 pub(crate) mod admit;
 pub(crate) mod authorities;
 pub(crate) mod demo;
+pub(crate) mod descriptor;
 pub(crate) mod enroll;
+pub(crate) mod grant;
 pub(crate) mod init;
+pub(crate) mod key;
 pub(crate) mod ledger;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod profile;
+pub(crate) mod psbt;
 pub(crate) mod reports;
+pub(crate) mod request;
 pub(crate) mod run;
+pub(crate) mod sign;
 pub(crate) mod status;
 #[cfg(test)]
 mod tests;
@@ -40,6 +47,12 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<Exit, Error> {
         Command::Activation(command) => activation::run(&command, output),
         Command::Activate(arguments) => activate::run(&arguments, output),
         Command::Status(arguments) => status::run(&arguments, output),
+        Command::Address(arguments) => address::run(&arguments, output),
+        Command::Descriptor(arguments) => descriptor::run(&arguments, output),
+        Command::Psbt(command) => psbt::run(&command, output),
+        Command::Grant(arguments) => grant::run(&arguments, output),
+        Command::Sign(arguments) => sign::run(&arguments, output),
+        Command::Request(command) => request::run(&command, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Ledger(command) => ledger::run(&command, output),

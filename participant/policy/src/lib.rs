@@ -177,7 +177,8 @@ fn check_fee(rule: &FeeRule, summary: &Summary, found: &mut Vec<Violation>) {
 /// The least virtual size that the signed transaction will have (BIP-141): 65 bytes of witness for
 /// each own input and an empty one for each foreign input. A foreign witness can only make the
 /// transaction larger, and its fee rate lower.
-fn signed_vbytes(summary: &Summary) -> u64 {
+#[must_use]
+pub fn signed_vbytes(summary: &Summary) -> u64 {
     let length = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
     let base = length(summary.transaction().to_bytes().len());
     let own = length(summary.own_inputs().count());

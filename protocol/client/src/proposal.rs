@@ -183,7 +183,9 @@ pub struct OverviewOutput {
 }
 
 impl Overview {
-    fn of(summary: &Summary) -> Self {
+    /// The same of a payment that nobody proposes yet.
+    #[must_use]
+    pub fn of(summary: &Summary) -> Self {
         let network = summary.network();
         let inputs = summary
             .inputs()

@@ -103,6 +103,32 @@ impl From<&KeyStatus> for KeyWord {
 }
 
 impl MemberWord {
+    /// Its software, as it calls itself.
+    pub(super) fn software(&self) -> &str {
+        &self.software
+    }
+
+    /// When its TLS certificate ends.
+    pub(super) const fn certificate_expires(&self) -> UnixMillis {
+        UnixMillis::new(self.certificate_expires_ms)
+    }
+
+    /// Plans that are accepted on its machine and have not made a key yet.
+    pub(super) fn accepted_plans(&self) -> &[String] {
+        &self.accepted_plans
+    }
+
+    /// Why it would sign nothing now, and what to do.
+    pub(super) fn stopped_because(&self) -> Option<String> {
+        let stopped = self.stopped.as_ref()?;
+        let Stopped {
+            code,
+            meaning,
+            advice,
+        } = stopped;
+        Some(format!("{meaning} {advice} [{code}]"))
+    }
+
     /// Whether it would sign.
     pub(crate) const fn is_ready(&self) -> bool {
         self.stopped.is_none()
