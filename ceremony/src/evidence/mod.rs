@@ -19,4 +19,4 @@ pub use verify::{AUTHORITIES, InForce, Verification, merge_acknowledgements, ver
 pub use writing::{Beginning, keep_rejected};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,6 +1,6 @@
 //! One honest answer of a real 2-of-3 group, and every way to bend it that a liar could try.
 
-mod world;
+pub(crate) mod world;
 
 use firn_protocol::{
     codec::{List, Maybe},

@@ -29,20 +29,20 @@ use crate::{
     payment::{Coin, Payment, own_scripts},
 };
 
-pub(super) const NETWORK: Network = Network::Regtest;
+pub(crate) const NETWORK: Network = Network::Regtest;
 
-pub(super) struct World {
-    pub(super) active: ActiveSharing,
-    pub(super) shares: Vec<SigningShare>,
-    pub(super) members: Vec<IdentitySecret>,
-    pub(super) coordinator: IdentitySecret,
-    pub(super) intent: Verified<Intent>,
-    pub(super) request_id: RequestId,
-    pub(super) rng: ChaCha20Rng,
+pub(crate) struct World {
+    pub(crate) active: ActiveSharing,
+    pub(crate) shares: Vec<SigningShare>,
+    pub(crate) members: Vec<IdentitySecret>,
+    pub(crate) coordinator: IdentitySecret,
+    pub(crate) intent: Verified<Intent>,
+    pub(crate) request_id: RequestId,
+    pub(crate) rng: ChaCha20Rng,
     _folder: tempfile::TempDir,
 }
 
-pub(super) fn world() -> World {
+pub(crate) fn world() -> World {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
     let folder = tempfile::tempdir().unwrap();
     let terms = DomainTerms {
