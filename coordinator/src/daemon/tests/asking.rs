@@ -1,5 +1,10 @@
 //! Questions that change nothing: outcomes, keys, how everybody is.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "only what a test is about is told apart"
+)]
+
 use std::{
     sync::Arc,
     time::{Duration, Instant},

@@ -1,5 +1,10 @@
 //! Ceremonies whose operator goes away.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "only what a test is about is told apart"
+)]
+
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicUsize, Ordering},

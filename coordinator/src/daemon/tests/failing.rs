@@ -1,5 +1,10 @@
 //! What requesters are told when members or the coordinator fail in the middle of something.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "only what a test is about is told apart"
+)]
+
 use std::{
     sync::{
         Arc,

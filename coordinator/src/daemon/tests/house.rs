@@ -1,5 +1,10 @@
 //! Three members that hold an active key, dial in and do as they are told; and a requester.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "only what a test is about is told apart"
+)]
+
 use std::{
     collections::BTreeMap,
     future::Future,
