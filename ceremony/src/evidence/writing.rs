@@ -196,3 +196,55 @@ fn sync(folder: &Path) -> Result<(), Error> {
         .and_then(|folder| folder.sync_all())
         .map_err(Error::file("syncing", folder))
 }
+
+#[cfg(test)]
+mod tests {
+    use firn_protocol::codec::List;
+
+    use super::*;
+    use crate::evidence::tests::world::world;
+
+    #[test]
+    fn a_folder_appears_whole_and_over_nothing() {
+        let world = world();
+        let certified = world.active.certified();
+        let record = CeremonyRecord {
+            header: Envelope::from_bytes(vec![0]).unwrap(),
+            round1: List::empty(),
+            manifests: List::empty(),
+            deliveries: List::empty(),
+            certificates: certified.certificate_set().unwrap().certificates,
+            proofs: List::empty(),
+        };
+        let beginning = Beginning {
+            plan: certified.plan().endorsed(),
+            policy: world.active.policy().envelope(),
+            ceremony: &record,
+            activation: Some(world.active.activation().endorsed()),
+        };
+        let scratch = tempfile::tempdir().unwrap();
+        let place = scratch.path().join("made");
+        let folder = Folder::create(&place, &beginning).unwrap();
+        let documents = folder.key_documents().unwrap();
+        assert_eq!(&documents.plan, certified.plan().endorsed());
+        assert!(folder.acknowledgements().unwrap().is_empty());
+        assert!(matches!(
+            Folder::create(&place, &beginning),
+            Err(Error::FileExists { .. })
+        ));
+        // A folder whose parent is not there is not made, and what was begun is gone.
+        assert!(Folder::create(&scratch.path().join("no/such"), &beginning).is_err());
+
+        let rejected = Beginning {
+            activation: None,
+            ..beginning
+        };
+        for name in ["made.rejected", "made.rejected-2"] {
+            let kept = keep_rejected(&place, &rejected).unwrap();
+            assert_eq!(kept, scratch.path().join(name));
+            assert!(!kept.join(ACTIVATION).exists() && kept.join(CEREMONY).exists());
+        }
+        let names = fs::read_dir(scratch.path()).unwrap();
+        assert_eq!(names.count(), 3, "nothing half made is left");
+    }
+}
