@@ -11,7 +11,8 @@ use firn_protocol::{
     ids::{Identifier, UnixMillis},
     limits,
     messages::{
-        FromMember, MissingMember, OutcomeQuery, OutcomeReport, OutcomeStatement, Refusal, ToMember,
+        FromMember, MissingMember, OutcomeQuery, OutcomeReport, OutcomeStatement, Refusal,
+        RequestProgress, ToMember,
     },
     reject::Reject,
     sharing::ActiveSharing,
@@ -23,7 +24,7 @@ pub struct OutcomeInquiry {
     query: Verified<OutcomeQuery>,
     roster: Vec<RosterEntry>,
     enough: usize,
-    statements: BTreeMap<Identifier, Envelope<OutcomeStatement>>,
+    statements: BTreeMap<Identifier, Verified<OutcomeStatement>>,
     refusals: BTreeMap<Identifier, Envelope<Refusal>>,
 }
 
@@ -69,11 +70,18 @@ impl OutcomeInquiry {
         &self.roster
     }
 
-    /// Whether t members have said what they know. That is what it takes to prove that nothing is
-    /// signed; whoever is slower is not waited for.
+    /// Whether t members have said something that settles the matter: that no share of theirs has left,
+    /// all of them, or at least one that it is signed. Then whoever is slower is not waited for; else one
+    /// of those may hold the receipt.
     #[must_use]
     pub fn is_enough(&self) -> bool {
-        self.statements.len() >= self.enough
+        let said = self.statements.values();
+        let none_left = said
+            .clone()
+            .filter(|word| has_let_nothing_out(word))
+            .count();
+        let is_signed = said.clone().any(|word| is_signed(word));
+        none_left >= self.enough || (is_signed && self.statements.len() >= self.enough)
     }
 
     /// Takes a member's answer: its own word on this request, or its no.
@@ -90,7 +98,7 @@ impl OutcomeInquiry {
             FromMember::Outcome(envelope) => {
                 let statement = envelope.verify(&entry.identity)?;
                 self.check(from, &statement)?;
-                self.statements.insert(from, statement.into_envelope());
+                self.statements.insert(from, statement);
                 Ok(())
             }
             FromMember::Refusal(envelope) => {
@@ -153,11 +161,26 @@ impl OutcomeInquiry {
             .collect();
         Ok(OutcomeReport {
             missing: List::new(missing).ok_or(Reject::TooLarge)?,
-            statements: List::new(self.statements.into_values().collect())
-                .ok_or(Reject::TooLarge)?,
+            statements: List::new(
+                self.statements
+                    .into_values()
+                    .map(Verified::into_envelope)
+                    .collect(),
+            )
+            .ok_or(Reject::TooLarge)?,
             refusals: List::new(self.refusals.into_iter().collect()).ok_or(Reject::TooLarge)?,
         })
     }
+}
+
+fn has_let_nothing_out(word: &OutcomeStatement) -> bool {
+    let known = word.known.0.as_ref();
+    known.is_none_or(|known| known.progress == RequestProgress::Open)
+}
+
+fn is_signed(word: &OutcomeStatement) -> bool {
+    let known = word.known.0.as_ref();
+    known.is_some_and(|known| known.progress == RequestProgress::Completed)
 }
 
 #[cfg(test)]
@@ -166,9 +189,12 @@ mod tests {
         codec::Maybe,
         documents::RosterEntry,
         envelope::Envelope,
-        ids::{Identifier, KeyId, Nonce, RequestId, UnixMillis},
+        ids::{Epoch, Identifier, IntentDigest, KeyId, Nonce, PolicyDigest, RequestId, UnixMillis},
         keys::IdentitySecret,
-        messages::{FromMember, OutcomeQuery, OutcomeStatement, Refusal, message_digest},
+        messages::{
+            FromMember, KnownRequest, OutcomeQuery, OutcomeStatement, Refusal, RequestProgress,
+            message_digest,
+        },
         reject::Reject,
     };
     use zeroize::Zeroizing;
@@ -256,6 +282,35 @@ mod tests {
         assert_eq!(report.missing.len(), 1);
         assert_eq!(report.missing[0].name.to_string(), "m-2");
         assert_eq!(report.missing[0].since, Maybe(Some(UnixMillis::new(7))));
+    }
+
+    #[test]
+    fn a_share_that_has_left_waits_for_whoever_may_hold_the_receipt() {
+        let known = |member, progress| {
+            let mut word = statement(id(member));
+            word.known = Maybe(Some(KnownRequest {
+                intent: IntentDigest::from_bytes([7; 32]),
+                policy: PolicyDigest::from_bytes([8; 32]),
+                epoch: Epoch::new(1),
+                progress,
+                open_attempts: 0,
+                receipt: Maybe(None),
+            }));
+            said(&word, u8::try_from(member).unwrap())
+        };
+        let mut inquiry = inquiry();
+        inquiry
+            .take(id(1), known(1, RequestProgress::Released))
+            .unwrap();
+        inquiry.take(id(2), said(&statement(id(2)), 2)).unwrap();
+        assert!(
+            !inquiry.is_enough(),
+            "the third may have signed with the first"
+        );
+        inquiry
+            .take(id(3), known(3, RequestProgress::Completed))
+            .unwrap();
+        assert!(inquiry.is_enough());
     }
 
     #[test]
