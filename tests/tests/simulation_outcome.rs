@@ -109,12 +109,12 @@ fn no_run_in_which_something_crashes_again_and_again_needs_an_operator() {
             let fault = match number % 4 {
                 3 => Fault::CrashCoordinator {
                     coordinator: 0,
-                    arrives: seed % 2 == 0,
+                    arrives: seed.is_multiple_of(2),
                 },
                 member => Fault::CrashMember {
                     member,
                     disk: Disk::Synced,
-                    arrives: seed % 3 == 0,
+                    arrives: seed.is_multiple_of(3),
                 },
             };
             setting = setting.with(step, fault);

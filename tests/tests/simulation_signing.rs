@@ -180,7 +180,7 @@ fn a_member_killed_at_any_step_comes_back_by_itself_and_the_request_is_signed() 
                     let fault = Fault::CrashMember {
                         member,
                         disk,
-                        arrives: step % 2 == 0,
+                        arrives: step.is_multiple_of(2),
                     };
                     let mut run = payment(setting.with(step, fault));
                     run.run();
@@ -202,7 +202,7 @@ fn every_member_killed_at_once_at_any_step_comes_back_and_the_request_is_signed(
                 let fault = Fault::CrashMember {
                     member,
                     disk: DISKS[(usize::try_from(step).unwrap() + member) % 2],
-                    arrives: step % 2 == 0,
+                    arrives: step.is_multiple_of(2),
                 };
                 setting = setting.with(step, fault);
             }

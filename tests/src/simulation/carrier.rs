@@ -71,7 +71,7 @@ impl<C: Conversation> Carrier<C> {
             let frame: Arc<[u8]> = codec::encode(&message).unwrap().into();
             ground
                 .network
-                .to_member(self.streams[&to], Carried::Frame(frame));
+                .send_to_member(self.streams[&to], Carried::Frame(frame));
         }
     }
 

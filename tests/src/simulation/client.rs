@@ -184,7 +184,16 @@ impl Requester {
             match word {
                 FromMember::Outcome(statement) => statements.push(statement),
                 FromMember::Refusal(refusal) => refusals.push(refusal),
-                other => panic!("not an answer to an inquiry: {other:?}"),
+                FromMember::Commitments(_)
+                | FromMember::Shares(_)
+                | FromMember::Receipt(_)
+                | FromMember::KeyDocuments(_)
+                | FromMember::Acknowledgement(_)
+                | FromMember::Status(_)
+                | FromMember::DkgRound1(_)
+                | FromMember::DkgRound2(_)
+                | FromMember::Certificate(_)
+                | FromMember::Complaint(_) => panic!("not an answer to an inquiry"),
             }
         }
         // A fenced owner is told nothing: the request is the new owner's to ask about.

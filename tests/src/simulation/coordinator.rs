@@ -202,7 +202,7 @@ impl Coordinator {
                     let stream = ground.network.open(ground.coordinator, member, job);
                     ground
                         .network
-                        .to_member(stream, Carried::Frame(Arc::clone(&frame)));
+                        .send_to_member(stream, Carried::Frame(Arc::clone(&frame)));
                     streams.insert(stream, member);
                 }
                 Work::Tell(Telling {
@@ -342,7 +342,12 @@ impl Coordinator {
             .iter()
             .filter_map(|(id, job)| match &job.work {
                 Work::Queued(terms) => Some((*id, Arc::clone(terms))),
-                _ => None,
+                Work::Wait(..)
+                | Work::Attempt(..)
+                | Work::Dkg(_)
+                | Work::Proof(..)
+                | Work::Tell(_)
+                | Work::Over => None,
             })
             .collect();
         for (id, terms) in queued {

@@ -453,7 +453,7 @@ impl Simulation {
                 for carried in sent {
                     what = self.sent(member, &carried);
                     if let member::Job::Serve(stream) = job {
-                        self.network.to_coordinator(stream, carried);
+                        self.network.send_to_coordinator(stream, carried);
                     }
                 }
                 if let Err(ended) = ended {

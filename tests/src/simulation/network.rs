@@ -77,7 +77,7 @@ impl Network {
     }
 
     /// Sends to the member's side.
-    pub(super) fn to_member(&mut self, stream: StreamId, carried: Carried) {
+    pub(super) fn send_to_member(&mut self, stream: StreamId, carried: Carried) {
         let Some(wire) = self.wires.get_mut(&stream) else {
             return;
         };
@@ -91,7 +91,7 @@ impl Network {
     }
 
     /// Sends to the coordinator's side.
-    pub(super) fn to_coordinator(&mut self, stream: StreamId, carried: Carried) {
+    pub(super) fn send_to_coordinator(&mut self, stream: StreamId, carried: Carried) {
         let Some(wire) = self.wires.get_mut(&stream) else {
             return;
         };
@@ -103,7 +103,7 @@ impl Network {
 
     /// The coordinator's side is done: what it has sent still arrives, and then the end.
     pub(super) fn close(&mut self, stream: StreamId) {
-        self.to_member(stream, Carried::Finish);
+        self.send_to_member(stream, Carried::Finish);
         if let Some(wire) = self.wires.get_mut(&stream) {
             wire.closed = true;
             wire.to_coordinator.clear();
@@ -164,7 +164,7 @@ impl Network {
         let (coordinator, member, opening) = (wire.coordinator, wire.member, wire.opening.clone());
         if let Some(opening) = opening {
             let again = self.open(coordinator, member, JobId(u64::MAX));
-            self.to_member(again, opening);
+            self.send_to_member(again, opening);
             self.close(again);
         }
     }

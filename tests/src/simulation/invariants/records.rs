@@ -16,10 +16,9 @@ impl Invariant for RecordFirst {
             return Ok(());
         };
         let recorded = match word {
-            Word::Commitments(said) => journal.synced().iter().any(|body| match body {
-                Body::RequestOpened(opened) => opened.session == said.session,
-                Body::ProofOpened(opened) => opened.session == said.session,
-                _ => false,
+            Word::Commitments(said) => journal.synced().iter().any(|body| {
+                matches!(body, Body::RequestOpened(opened) if opened.session == said.session)
+                    || matches!(body, Body::ProofOpened(opened) if opened.session == said.session)
             }),
             Word::Shares(said) => journal.synced().iter().any(|body| {
                 matches!(body, Body::Released(released)
