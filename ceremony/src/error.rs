@@ -7,6 +7,7 @@ use firn_protocol::{
     bitcoin::{KeyError, PsbtError},
     codec::Malformed,
     envelope::EnvelopeError,
+    messages::MissingMember,
     names::BadName,
     reject::Reject,
 };
@@ -307,15 +308,13 @@ impl From<firn_client::Error> for Error {
                     reason: reasons.join("; "),
                 }
             }
-            Client::Refused(no) | Client::NotNow(no) | Client::Conflict(no) => Self::Refused {
-                doing: no.doing,
-                code: no.code,
-                detail: no.described(),
-            },
             Client::Unverified { what, code } => Self::Unverified { what, code },
-            other @ (Client::Profile(_) | Client::Unfit { .. } | Client::Unreachable { .. }) => {
-                Self::Requester(Box::new(other))
-            }
+            other @ (Client::Profile(_)
+            | Client::Unfit { .. }
+            | Client::Unreachable { .. }
+            | Client::Refused(_)
+            | Client::NotNow(_)
+            | Client::Conflict(_)) => Self::Requester(Box::new(other)),
         }
     }
 }
@@ -472,6 +471,15 @@ impl Error {
             | Self::Unverified { .. }
             | Self::Process { .. }
             | Self::NotHeld { .. } => Exit::Refused,
+        }
+    }
+
+    /// Who could not be asked, where that is why the command failed.
+    pub(crate) fn missing(&self) -> &[MissingMember] {
+        if let Self::Requester(error) = self {
+            error.missing()
+        } else {
+            &[]
         }
     }
 

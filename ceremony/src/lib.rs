@@ -20,7 +20,7 @@ mod psbt_file;
 pub mod verdict;
 mod words;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use clap::Parser;
 
@@ -33,7 +33,10 @@ pub use output::Output;
 /// Runs the command that the process was started with, and says how it ended.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return not_understood(&error),
+    };
     let output = Output::new(arguments.json);
     match commands::run(arguments.command, &output) {
         Ok(exit) => exit.into(),
@@ -42,4 +45,17 @@ pub fn main() -> ExitCode {
             error.exit().into()
         }
     }
+}
+
+/// Help, or what is wrong with the command line; a script is told so as it is told everything.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    let is_json = env::args_os().any(|argument| argument == "--json");
+    if !is_json || !error.use_stderr() {
+        error.exit()
+    }
+    let error = Error::Usage {
+        what: error.to_string().trim_end().to_owned(),
+    };
+    Output::new(is_json).failed(&error);
+    error.exit().into()
 }

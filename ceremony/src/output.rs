@@ -2,10 +2,12 @@
 //! `--json` the standard output holds exactly one object.
 
 use std::{
-    fmt::Display,
+    fmt::{self, Display},
     io::{IsTerminal, Write, stderr, stdout},
 };
 
+use firn_client::last_seen;
+use firn_protocol::{ids::UnixMillis, messages::MissingMember};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -26,6 +28,35 @@ struct FailureBody<'a> {
     code: &'a str,
     message: String,
     advice: Option<&'a str>,
+    /// Members that could not be asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<Missing>,
+}
+
+/// A member that could not be asked.
+#[derive(Debug, Serialize)]
+pub(crate) struct Missing {
+    name: String,
+    /// When the coordinator saw it last; none where it never has.
+    since_ms: Option<u64>,
+    #[serde(skip)]
+    last_seen: String,
+}
+
+impl From<&MissingMember> for Missing {
+    fn from(member: &MissingMember) -> Self {
+        Self {
+            name: member.name.to_string(),
+            since_ms: member.since.0.map(UnixMillis::value),
+            last_seen: last_seen(member),
+        }
+    }
+}
+
+impl Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.name, self.last_seen)
+    }
 }
 
 impl Output {
@@ -93,6 +124,7 @@ impl Output {
                 code,
                 message,
                 advice,
+                missing: error.missing().iter().map(Missing::from).collect(),
             };
             let _ = self.object(&Failure { error });
         }

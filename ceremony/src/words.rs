@@ -3,8 +3,8 @@
 
 use std::{str::FromStr, time::Duration};
 
+pub(crate) use firn_client::date;
 use firn_protocol::ids::UnixMillis;
-use time::OffsetDateTime;
 
 /// The longest that a person can mean: a year.
 pub(crate) const LONGEST: Duration = Duration::from_hours(366 * 24);
@@ -59,23 +59,6 @@ impl FromStr for Span {
     }
 }
 
-/// Date and time of day, to the second.
-pub(crate) fn date(time: UnixMillis) -> String {
-    let seconds = i64::try_from(time.value() / 1000).ok();
-    let Some(date) = seconds.and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok()) else {
-        return format!("{time} ms after 1970 began");
-    };
-    format!(
-        "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
-        date.year(),
-        u8::from(date.month()),
-        date.day(),
-        date.hour(),
-        date.minute(),
-        date.second()
-    )
-}
-
 /// How far a time is from now, in its two largest units: `in 3 h 59 min`, `2 d 1 h ago`.
 pub(crate) fn from_now(time: UnixMillis, now: UnixMillis) -> String {
     if time >= now {
@@ -122,7 +105,7 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 mod tests {
     use firn_protocol::ids::UnixMillis;
 
-    use super::{Span, date, from_now, length};
+    use super::{Span, from_now, length};
 
     #[test]
     fn a_duration_has_units_and_bounds() {
@@ -151,10 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn times_are_said_by_date_and_by_distance() {
+    fn times_are_said_by_distance() {
         let time = UnixMillis::new(1_700_000_000_123);
-        assert_eq!(date(time), "2023-11-14 22:13:20 UTC");
-        assert!(date(UnixMillis::new(u64::MAX)).contains("ms after"));
         assert_eq!(from_now(time.plus(14_340_000), time), "in 3 h 59 min");
         assert_eq!(from_now(time, time.plus(176_400_000)), "2 d 1 h ago");
         assert_eq!(length(999), "0 s");

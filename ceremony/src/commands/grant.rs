@@ -34,7 +34,9 @@ const DOING: &str = "granting the request";
 #[command(
     after_help = "Example:\n  firn grant --key evidence --psbt payment.psbt --owner treasury --valid 10m \\\n    \
                   --authority-key domain/grant-authority/identity.key --out grant.cbor\n\n\
-                  A request id that is granted again, with the same PSBT, asks for the same thing again."
+                  A request id that is granted again, with the same PSBT, asks for the same thing again.\n\n\
+                  The file holds one CBOR byte string, and in it the signed grant (COSE_Sign1), as policy.cbor \
+                  holds a policy."
 )]
 pub(crate) struct Arguments {
     /// The key: a ceremony's folder, a key.cbor, or a key id.

@@ -9,15 +9,14 @@ use firn_client::{
     evidence::{Proof, Prospect},
     payment::insert,
 };
-use firn_protocol::{ids::RequestId, messages::MissingMember, names::Name};
+use firn_protocol::{ids::RequestId, names::Name};
 use serde::Serialize;
 
 use super::{key::resolve, profile::ProfileOption, reports::must_not_exist, runtime};
 use crate::{
     error::{Error, Exit},
-    output::Output,
+    output::{Missing, Output},
     psbt_file::PsbtFile,
-    words::date,
 };
 
 /// How `firn request` is used.
@@ -81,12 +80,6 @@ struct Report {
 struct Signature {
     input: u32,
     signature: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Missing {
-    name: String,
-    since_ms: Option<u64>,
 }
 
 /// Runs `firn request`.
@@ -171,7 +164,7 @@ fn report(request_id: RequestId, outcome: &RequestOutcome, key: &Key) -> Report 
         RequestOutcome::Released(released) => Report {
             signed_by: text(&released.released_by),
             none_left_at: text(&released.stated_by),
-            missing: missing(&released.missing),
+            missing: released.missing.iter().map(Missing::from).collect(),
             ..report
         },
         RequestOutcome::Conflict(conflict) => Report {
@@ -181,7 +174,7 @@ fn report(request_id: RequestId, outcome: &RequestOutcome, key: &Key) -> Report 
         },
         RequestOutcome::Undetermined(undetermined) => Report {
             none_left_at: text(&undetermined.stated_by),
-            missing: missing(&undetermined.missing),
+            missing: undetermined.missing.iter().map(Missing::from).collect(),
             refused: undetermined
                 .refused
                 .iter()
@@ -243,16 +236,6 @@ fn text(names: &[Name]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }
 
-fn missing(members: &[MissingMember]) -> Vec<Missing> {
-    members
-        .iter()
-        .map(|member| Missing {
-            name: member.name.to_string(),
-            since_ms: member.since.0.map(firn_protocol::ids::UnixMillis::value),
-        })
-        .collect()
-}
-
 impl Report {
     fn say(&self, output: Output) {
         output.fact("request", &self.request_id);
@@ -269,16 +252,7 @@ impl Report {
         list("none left", &self.none_left_at);
         list("refused", &self.refused);
         for member in &self.missing {
-            let since = member.since_ms.map_or_else(
-                || "not seen since the coordinator started".to_owned(),
-                |since| {
-                    format!(
-                        "last seen {}",
-                        date(firn_protocol::ids::UnixMillis::new(since))
-                    )
-                },
-            );
-            output.fact("missing", format_args!("{}, {since}", member.name));
+            output.fact("missing", member);
         }
         if let Some(file) = &self.file {
             output.fact("PSBT", file.display());

@@ -17,7 +17,12 @@ use firn_protocol::{
 };
 use serde::Serialize;
 
-use super::{key::resolve, profile::ProfileOption, reports::must_not_exist, runtime};
+use super::{
+    key::{resolve, verified},
+    profile::ProfileOption,
+    reports::must_not_exist,
+    runtime,
+};
 use crate::{
     domain::files::read_document,
     error::{Error, Exit},
@@ -100,6 +105,10 @@ pub(crate) fn run(arguments: &Arguments, output: &Output) -> Result<Exit, Error>
         let key = resolve(&arguments.key, &profile).await?;
         let proposal = client.propose(&key, &file.bytes)?;
         let granted = granted(&client, &grant)?;
+        let evidence = arguments.evidence.as_deref();
+        let evidence = evidence
+            .map(|path| folder_of(&key, path, &client))
+            .transpose()?;
         output.say(format_args!("request      {granted}"));
         if !output.is_json()
             && let Some(overview) = proposal.overview()
@@ -107,17 +116,21 @@ pub(crate) fn run(arguments: &Arguments, output: &Output) -> Result<Exit, Error>
             output.say(overview);
         }
         let proven = tokio::select! {
-            proven = obtain(&client, &key, &proposal, &grant, granted) => proven?,
+            proven = obtain(&client, &key, &proposal, &grant, granted) => proven,
             // Whatever was asked is asked; the members know what came of it.
-            _ = tokio::signal::ctrl_c() => return Err(Error::OutcomeUnknown {
+            _ = tokio::signal::ctrl_c() => Err(Error::OutcomeUnknown {
                 doing: DOING,
-                reason: format!("you stopped waiting; `firn request status {granted}` says what became of it"),
+                reason: "you stopped waiting".to_owned(),
             }),
         };
+        let proven = proven.map_err(|error| with_question(error, arguments, granted))?;
         let psbt = insert(&file.bytes, &proven.signed.signatures)?;
         file.form.write(&arguments.out, &psbt)?;
-        let evidence = keep(arguments.evidence.as_deref(), &proposal, &grant, &proven.signed)?;
-        Ok(report(arguments, &key, &proposal, granted, &proven, evidence))
+        if let Some(folder) = &evidence {
+            let signed = proven.signed.clone();
+            folder.add_request(&(proposal.envelope().clone(), grant.clone(), signed))?;
+        }
+        Ok::<_, Error>(report(arguments, &key, &proposal, granted, &proven))
     })?;
     if !output.is_json() {
         report.say(*output);
@@ -204,19 +217,57 @@ fn stored(outcome: SignedOutcome) -> Result<RequestSigned, Error> {
     })
 }
 
-fn keep(
-    folder: Option<&Path>,
-    proposal: &Proposal,
-    grant: &Envelope<Grant>,
-    signed: &RequestSigned,
-) -> Result<Option<PathBuf>, Error> {
-    let Some(folder) = folder else {
-        return Ok(None);
+/// The folder that keeps what is asked and answered, which must be this key's.
+fn folder_of(key: &Key, path: &Path, client: &Client) -> Result<Folder, Error> {
+    let folder = Folder::at(path);
+    let found = verified(&folder.key_documents()?, client.authorities())?;
+    if found.key_id() == key.key_id() {
+        Ok(folder)
+    } else {
+        Err(Error::Usage {
+            what: format!("--evidence {}: it is another key's folder", path.display()),
+        })
+    }
+}
+
+/// Says what to type, where it is not known what became of the request.
+fn with_question(error: Error, arguments: &Arguments, request_id: RequestId) -> Error {
+    if let Error::OutcomeUnknown { doing, reason } = error {
+        let question = question(arguments, request_id);
+        Error::OutcomeUnknown {
+            doing,
+            reason: format!("{reason}; to find out what became of it: {question}"),
+        }
+    } else {
+        error
+    }
+}
+
+/// The command that asks for the outcome, and writes the signed PSBT where there is one.
+fn question(arguments: &Arguments, request_id: RequestId) -> String {
+    let psbt = arguments.psbt.to_string_lossy();
+    let out = arguments.out.to_string_lossy();
+    let mut command = format!("firn request status {request_id}");
+    let mut put = |option: &str, value: &str| {
+        command.push_str(&format!(" {option} {}", shell_word(value)));
     };
-    let folder = Folder::at(folder);
-    let evidence = (proposal.envelope().clone(), grant.clone(), signed.clone());
-    folder.add_request(&evidence)?;
-    Ok(Some(folder.path().to_owned()))
+    put("--key", &arguments.key);
+    put("--psbt", &psbt);
+    put("--out", &out);
+    if let Some(profile) = &arguments.profile.profile {
+        put("--profile", &profile.to_string_lossy());
+    }
+    command
+}
+
+/// As a shell takes it for one word.
+fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@%".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 fn report(
@@ -225,7 +276,6 @@ fn report(
     proposal: &Proposal,
     request_id: RequestId,
     proven: &Proven,
-    evidence: Option<PathBuf>,
 ) -> Report {
     let signed = &proven.signed;
     let finished = proposal.finish(&signed.signatures).ok();
@@ -242,7 +292,7 @@ fn report(
             .collect(),
         is_stored: proven.is_stored,
         transaction: finished.map(|payment| hex::encode(payment.transaction)),
-        evidence,
+        evidence: arguments.evidence.clone(),
     }
 }
 
@@ -261,6 +311,24 @@ impl Report {
         }
         if let Some(folder) = &self.evidence {
             output.fact("evidence", folder.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_word;
+
+    #[test]
+    fn what_is_to_be_typed_survives_a_shell() {
+        for (text, word) in [
+            ("evidence/key.cbor", "evidence/key.cbor"),
+            ("my key", "'my key'"),
+            ("it's", r"'it'\''s'"),
+            ("$(rm)", "'$(rm)'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_word(text), word);
         }
     }
 }

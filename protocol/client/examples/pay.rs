@@ -20,10 +20,14 @@ use firn_client::{
     evidence::Prospect,
 };
 use firn_protocol::{
+    codec,
     documents::{Grant, InputSignature},
     envelope::Envelope,
     ids::{KeyId, RequestId},
 };
+
+/// A grant, and the head of the byte string that it is in a file.
+const GRANT_LIMIT: usize = Envelope::<Grant>::LIMIT + 8;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -51,8 +55,9 @@ async fn main() -> Result<(), Failure> {
     writeln!(out, "intent       {}", proposal.digest())?;
     writeln!(out, "request      {request_id}")?;
 
-    // The control plane looks at intent and request, and grants exactly them.
-    let grant = Envelope::<Grant>::from_bytes(fs::read(order.join("grant.cbor"))?)?;
+    // The control plane looks at intent and request, and grants exactly them, as `firn grant` does.
+    let grant = fs::read(order.join("grant.cbor"))?;
+    let grant: Envelope<Grant> = codec::decode(&grant, GRANT_LIMIT)?;
 
     let signatures = pay(&client, &key, &proposal, request_id, &grant).await?;
     let payment = proposal.finish(&signatures)?;

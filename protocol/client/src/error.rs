@@ -12,7 +12,7 @@ use firn_protocol::{
 };
 use firn_transport::TransportError;
 
-use crate::profile::ProfileError;
+use crate::{date::date, profile::ProfileError};
 
 /// What a program does next. Each is one exit code of the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,7 +94,7 @@ impl No {
         let missing = self
             .missing
             .iter()
-            .map(|member| format!("{} cannot be reached", member.name));
+            .map(|member| format!("{} cannot be reached, {}", member.name, last_seen(member)));
         let detail = Some(self.detail.clone()).filter(|detail| !detail.is_empty());
         let all: Vec<String> = members.chain(missing).chain(detail).collect();
         all.join("; ")
@@ -105,6 +105,15 @@ impl No {
     pub fn retry_after_ms(&self) -> Option<u32> {
         self.members.iter().filter_map(|no| no.retry_after_ms).max()
     }
+}
+
+/// When the coordinator saw a member last, in words.
+#[must_use]
+pub fn last_seen(member: &MissingMember) -> String {
+    member.since.0.map_or_else(
+        || "not seen since the coordinator started".to_owned(),
+        |since| format!("last seen {}", date(since)),
+    )
 }
 
 impl fmt::Display for No {
@@ -241,6 +250,25 @@ impl Error {
         move |code| Self::Unfit { what, code }
     }
 
+    /// Who could not be asked, where that is why there is a no.
+    #[must_use]
+    pub fn missing(&self) -> &[MissingMember] {
+        match self {
+            Self::Refused(no) | Self::NotNow(no) | Self::Conflict(no) => &no.missing,
+            Self::Randomness
+            | Self::Profile(_)
+            | Self::Usage { .. }
+            | Self::Unfit { .. }
+            | Self::Document(_)
+            | Self::Payment(_)
+            | Self::Key(_)
+            | Self::Transport { .. }
+            | Self::Unreachable { .. }
+            | Self::OutcomeUnknown { .. }
+            | Self::Unverified { .. } => &[],
+        }
+    }
+
     /// The stable code of the reason.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -325,7 +353,7 @@ fn after(source: &TransportError) -> WhatNext {
 
 #[cfg(test)]
 mod tests {
-    use firn_protocol::reject::Reject;
+    use firn_protocol::{codec::Maybe, ids::UnixMillis, messages::MissingMember, reject::Reject};
 
     use super::{Error, No, WhatNext};
 
@@ -358,6 +386,32 @@ mod tests {
             let error = no(code);
             assert_eq!((error.what_next(), error.code()), (next, code.name()));
         }
+    }
+
+    #[test]
+    fn who_is_missing_is_said_with_when_it_was_seen_last() {
+        let missing = |name: &str, since| MissingMember {
+            name: name.parse().unwrap(),
+            since: Maybe(since),
+        };
+        let error = Error::no(No {
+            doing: "asking",
+            code: Reject::QuorumUnavailable,
+            members: Vec::new(),
+            missing: vec![
+                missing("p1", Some(UnixMillis::new(1_700_000_000_000))),
+                missing("p2", None),
+            ],
+            detail: String::new(),
+        });
+        let said = error.to_string();
+        for part in [
+            "p1 cannot be reached, last seen 2023-11-14 22:13:20 UTC",
+            "p2 cannot be reached, not seen since the coordinator started",
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert_eq!(error.missing().len(), 2);
     }
 
     #[test]
