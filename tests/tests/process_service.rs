@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     reason = "a test states what it expects"
 )]
