@@ -95,7 +95,7 @@ impl Failing {
             self.cluster.stop(member).await;
         }
         for member in 1..=3 {
-            self.cluster.journal(member);
+            assert!(!self.cluster.journal(member).is_empty());
         }
     }
 }

@@ -98,7 +98,12 @@ fn is_hardened_before_it_reads_a_secret(trace: &str, member: &Party) {
         member.name()
     );
     let hardened = trace.find("PR_SET_DUMPABLE").unwrap();
-    for secret in ["vault.key", "identity.key", "tls/key.pem", "participant.toml"] {
+    for secret in [
+        "vault.key",
+        "identity.key",
+        "tls/key.pem",
+        "participant.toml",
+    ] {
         let opened = trace.find(&format!("{secret}\"")).unwrap();
         assert!(hardened < opened, "{secret} was read before");
     }

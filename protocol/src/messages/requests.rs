@@ -3,7 +3,8 @@
 use serde_tuple::{Deserialize_tuple, Serialize_tuple};
 
 use super::{
-    Commitments, KeyDocuments, KeyQuery, OutcomeQuery, OutcomeReport, PackageBody, Refusal, ShareList,
+    Commitments, KeyDocuments, KeyQuery, OutcomeQuery, OutcomeReport, PackageBody, Refusal,
+    ShareList,
 };
 use crate::{
     codec::{Blob, List, Maybe, Text},

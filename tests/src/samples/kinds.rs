@@ -9,30 +9,32 @@ use firn_protocol::{
         Receipt,
     },
     envelope::{Document, Endorsed, Envelope, digest_of},
-    ids::{BuildDigest, MessageDigest, Nonce, PolicyVersion, RequestId, SessionId},
+    ids::{PolicyVersion, RequestId, SessionId},
     limits,
     messages::{
         Acknowledgement, ActivationResult, CeremonyFailed, CeremonyRecord, CertificateSet,
-        ChargeEntry, Commitments, Complaint, Deliver, DkgManifest, DkgOpen, DkgRound1, EpochEntry,
-        Final, FromCeremony, FromDaemon, FromMember, FromRequests, Hello, KeyQuery,
-        MAX_LOCAL_MESSAGE, MemberPresence, MemberStatus, MissingMember, NewsEntry, OutcomeQuery,
-        OutcomeStatement, Outpoint, PackageBody, PolicyEntry, Presence, PresenceQuery, Progress,
-        ProofOpen, Refusal, RequestFailed, RequestProgress, RequestSigned, ReservationEntry,
-        RunCeremony, ShareList, SignRequest, SignedEntry, SpentEntry, StatusQuery, ToCeremony,
-        ToDaemon, ToMember, ToRequests, Welcome,
+        ChargeEntry, Commitments, Complaint, DkgManifest, DkgOpen, DkgRound1, EpochEntry, Final,
+        FromCeremony, FromDaemon, FromMember, FromRequests, Hello, KeyQuery, MAX_LOCAL_MESSAGE,
+        MemberPresence, MemberStatus, MissingMember, NewsEntry, OutcomeQuery, OutcomeStatement,
+        Outpoint, PackageBody, PolicyEntry, Presence, PresenceQuery, Progress, ProofOpen, Refusal,
+        RequestFailed, RequestProgress, RequestSigned, ReservationEntry, RunCeremony, ShareList,
+        SignRequest, SignedEntry, SpentEntry, StatusQuery, ToCeremony, ToDaemon, ToMember,
+        ToRequests, Welcome,
     },
     reject::Reject,
     session::SessionHeader,
 };
 use serde::Serialize;
 
+mod words;
+
 use super::{
     Carried, NOW, Sample, Signer, World, asked, digest_of_message,
     domain::{Domain, FIRST_EPOCH},
     judge,
     people::{id, member},
-    standing,
 };
+use words::{acknowledgement, deliver, hello, key_query, presence_query, refusal, welcome};
 
 /// What a sample is of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -598,66 +600,4 @@ pub(super) fn news(domain: &Domain) -> Vec<NewsEntry> {
             policy: domain.policy_digest(),
         }),
     ]
-}
-
-fn hello(world: &World) -> Envelope<Hello> {
-    world.people.requester.sign(&Hello {
-        from: world.people.requester_id(),
-        to: world.people.coordinator_id(),
-        nonce: world.hello_nonce(),
-        software: Text::new("firn 0.1.0").unwrap(),
-        build: BuildDigest::from_bytes([0xb2; 32]),
-        time: NOW,
-    })
-}
-
-fn welcome(world: &World) -> Envelope<Welcome> {
-    world.people.coordinator.sign(&Welcome {
-        from: world.people.coordinator_id(),
-        to: world.people.requester_id(),
-        nonce: world.hello_nonce(),
-        software: Text::new("firn 0.1.0").unwrap(),
-        time: NOW,
-    })
-}
-
-fn key_query(world: &World) -> Envelope<KeyQuery> {
-    world.people.coordinator.sign(&KeyQuery {
-        key_id: world.key_id(),
-        nonce: Nonce::from_bytes([0x4b; 32]),
-    })
-}
-
-fn presence_query(world: &World) -> Envelope<PresenceQuery> {
-    world.people.operators[0].sign(&PresenceQuery {
-        nonce: Nonce::from_bytes([0x4c; 32]),
-    })
-}
-
-fn deliver(world: &World) -> Deliver {
-    Deliver {
-        documents: world.documents.clone(),
-    }
-}
-
-/// Member 3 has frozen and says so.
-fn refusal(world: &World) -> Envelope<Refusal> {
-    let open = codec::encode(&ToMember::SignOpen(world.open.clone())).unwrap();
-    world.people.member(member(3)).sign(&Refusal {
-        about: MessageDigest::from_bytes(digest_of_message(&open)),
-        session: Maybe(Some(world.request.id())),
-        request_id: Maybe(Some(world.opening.grant.request_id)),
-        code: Reject::Frozen,
-        culprit: Maybe(None),
-        retry_after_ms: Maybe(None),
-        time: NOW,
-    })
-}
-
-fn acknowledgement(world: &World, number: u16) -> Envelope<Acknowledgement> {
-    world.people.member(member(number)).sign(&Acknowledgement {
-        member: member(number),
-        what: MessageDigest::from_bytes(*world.activation_digest().as_bytes()),
-        standing: standing(&world.people, member(number)),
-    })
 }
