@@ -2,24 +2,20 @@
 //! compile here until it has a sample, and a test compares the documents with the sources.
 
 use firn_protocol::{
-    bitcoin::Sats,
-    codec::{self, Blob, List, Maybe, Text},
+    codec::{self, List, Maybe, Text},
     documents::{
         Activation, Authorities, Certificate, Checkpoint, Enrollment, Grant, Intent, Plan, Policy,
         Receipt,
     },
     envelope::{Document, Endorsed, Envelope, digest_of},
-    ids::{PolicyVersion, RequestId, SessionId},
     limits,
     messages::{
         Acknowledgement, ActivationResult, CeremonyFailed, CeremonyRecord, CertificateSet,
-        ChargeEntry, Commitments, Complaint, DkgManifest, DkgOpen, DkgRound1, EpochEntry, Final,
-        FromCeremony, FromDaemon, FromMember, FromRequests, Hello, KeyQuery, MAX_LOCAL_MESSAGE,
-        MemberPresence, MemberStatus, MissingMember, NewsEntry, OutcomeQuery, OutcomeStatement,
-        Outpoint, PackageBody, PolicyEntry, Presence, PresenceQuery, Progress, ProofOpen, Refusal,
-        RequestFailed, RequestProgress, RequestSigned, ReservationEntry, RunCeremony, ShareList,
-        SignRequest, SignedEntry, SpentEntry, StatusQuery, ToCeremony, ToDaemon, ToMember,
-        ToRequests, Welcome,
+        Commitments, Complaint, DkgManifest, DkgOpen, DkgRound1, Final, FromCeremony, FromDaemon,
+        FromMember, FromRequests, Hello, KeyQuery, MAX_LOCAL_MESSAGE, MemberPresence, MemberStatus,
+        MissingMember, OutcomeQuery, OutcomeStatement, PackageBody, Presence, PresenceQuery,
+        Progress, ProofOpen, Refusal, RequestFailed, RequestSigned, RunCeremony, ShareList,
+        SignRequest, StatusQuery, ToCeremony, ToDaemon, ToMember, ToRequests, Welcome,
     },
     reject::Reject,
     session::SessionHeader,
@@ -29,11 +25,10 @@ use serde::Serialize;
 mod words;
 
 use super::{
-    Carried, NOW, Sample, Signer, World, asked, digest_of_message,
-    domain::{Domain, FIRST_EPOCH},
-    judge,
+    Carried, NOW, Sample, Signer, World, asked, digest_of_message, judge,
     people::{id, member},
 };
+pub(super) use words::news;
 use words::{acknowledgement, deliver, hello, key_query, presence_query, refusal, welcome};
 
 /// What a sample is of.
@@ -558,46 +553,4 @@ fn limit_of(sum: &str, number: u16) -> usize {
         ("ToMember", 12 | 13) | ("FromMember" | "ToCeremony", _) => limits::MAX_CEREMONY_MESSAGE,
         _ => limits::MAX_OPEN,
     }
-}
-
-/// One entry of each kind.
-pub(super) fn news(domain: &Domain) -> Vec<NewsEntry> {
-    let key_id = domain.key_id();
-    let request_id = RequestId::from_bytes([0x31; 32]);
-    let head = super::head(&domain.people, member(3));
-    vec![
-        NewsEntry::Epoch(EpochEntry {
-            key_id,
-            epoch: FIRST_EPOCH,
-            owner: domain.people.requester_id(),
-        }),
-        NewsEntry::Reservation(ReservationEntry {
-            key_id,
-            request_id,
-            intent: firn_protocol::ids::IntentDigest::from_bytes([0x32; 32]),
-            policy: domain.policy_digest(),
-            epoch: FIRST_EPOCH,
-            session: SessionId::from_bytes([0x33; 32]),
-            progress: RequestProgress::Released,
-        }),
-        NewsEntry::Charge(ChargeEntry {
-            key_id,
-            request_id,
-            amount: Sats::new(21_000).unwrap(),
-            time: NOW,
-        }),
-        NewsEntry::Spent(SpentEntry {
-            key_id,
-            request_id,
-            outpoints: List::new(vec![(Outpoint::from_bytes([0x34; 32]), 1)]).unwrap(),
-        }),
-        NewsEntry::Signed(SignedEntry {
-            envelope: Blob::new(head.as_bytes().to_vec()).unwrap(),
-        }),
-        NewsEntry::Policy(PolicyEntry {
-            key_id,
-            version: PolicyVersion::new(1),
-            policy: domain.policy_digest(),
-        }),
-    ]
 }

@@ -1,16 +1,25 @@
 //! Words of the samples' people that no other part of their world needs.
 
 use firn_protocol::{
-    codec::{self, Maybe, Text},
+    bitcoin::Sats,
+    codec::{self, Blob, List, Maybe, Text},
     envelope::Envelope,
-    ids::{BuildDigest, MessageDigest, Nonce},
+    ids::{BuildDigest, IntentDigest, MessageDigest, Nonce, PolicyVersion, RequestId, SessionId},
     messages::{
-        Acknowledgement, Deliver, Hello, KeyQuery, PresenceQuery, Refusal, ToMember, Welcome,
+        Acknowledgement, ChargeEntry, Deliver, EpochEntry, Hello, KeyQuery, NewsEntry, Outpoint,
+        PolicyEntry, PresenceQuery, Refusal, RequestProgress, ReservationEntry, SignedEntry,
+        SpentEntry, ToMember, Welcome,
     },
     reject::Reject,
 };
 
-use crate::samples::{NOW, World, digest_of_message, people::member, standing};
+use crate::samples::{
+    NOW, World, digest_of_message,
+    domain::{Domain, FIRST_EPOCH},
+    head,
+    people::member,
+    standing,
+};
 
 pub(super) fn hello(world: &World) -> Envelope<Hello> {
     world.people.requester.sign(&Hello {
@@ -72,4 +81,46 @@ pub(super) fn acknowledgement(world: &World, number: u16) -> Envelope<Acknowledg
         what: MessageDigest::from_bytes(*world.activation_digest().as_bytes()),
         standing: standing(&world.people, member(number)),
     })
+}
+
+/// One entry of each kind.
+pub(in crate::samples) fn news(domain: &Domain) -> Vec<NewsEntry> {
+    let key_id = domain.key_id();
+    let request_id = RequestId::from_bytes([0x31; 32]);
+    let head = head(&domain.people, member(3));
+    vec![
+        NewsEntry::Epoch(EpochEntry {
+            key_id,
+            epoch: FIRST_EPOCH,
+            owner: domain.people.requester_id(),
+        }),
+        NewsEntry::Reservation(ReservationEntry {
+            key_id,
+            request_id,
+            intent: IntentDigest::from_bytes([0x32; 32]),
+            policy: domain.policy_digest(),
+            epoch: FIRST_EPOCH,
+            session: SessionId::from_bytes([0x33; 32]),
+            progress: RequestProgress::Released,
+        }),
+        NewsEntry::Charge(ChargeEntry {
+            key_id,
+            request_id,
+            amount: Sats::new(21_000).unwrap(),
+            time: NOW,
+        }),
+        NewsEntry::Spent(SpentEntry {
+            key_id,
+            request_id,
+            outpoints: List::new(vec![(Outpoint::from_bytes([0x34; 32]), 1)]).unwrap(),
+        }),
+        NewsEntry::Signed(SignedEntry {
+            envelope: Blob::new(head.as_bytes().to_vec()).unwrap(),
+        }),
+        NewsEntry::Policy(PolicyEntry {
+            key_id,
+            version: PolicyVersion::new(1),
+            policy: domain.policy_digest(),
+        }),
+    ]
 }
