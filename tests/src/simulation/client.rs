@@ -24,8 +24,8 @@ use super::{
 
 /// How often a requester that wants to know asks.
 const TRIES: u32 = 120;
-/// How often operators try; a machine may be away for long.
-const CEREMONY_TRIES: u32 = 2_000;
+/// How often operators try; a plan has 64 attempts at each member.
+const CEREMONY_TRIES: u32 = 60;
 /// Members that have to refuse for good before no quorum is left.
 const BLOCKING: usize = 2;
 

@@ -6,10 +6,12 @@
 //! A run fails when a rule of [`invariants`] is broken at any step, or when it comes to no end. Slowness,
 //! refusals and lost attempts are no failures; what a test expects of the end is the test's to say.
 
+mod asking;
 mod carrier;
 mod client;
 mod coordinator;
 mod domain;
+mod failing;
 mod fixture;
 mod host;
 mod invariants;
@@ -17,9 +19,10 @@ mod member;
 mod network;
 mod people;
 mod schedule;
+mod striking;
 mod task;
 
-use std::{collections::BTreeSet, fmt::Write as _, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use firn_ledger::journal::MemorySegments;
 use firn_protocol::{codec, ids::SessionId, limits, messages::FromMember, tagged::tagged_hash};
@@ -32,7 +35,9 @@ pub use network::StreamId;
 pub use people::{COORDINATORS, MEMBERS, Person, REQUESTERS};
 pub use schedule::{Event, Fault, Order};
 
+use asking::Slot;
 use coordinator::{Coordinator, Mail};
+use failing::check;
 use host::{Carried, Time};
 use invariants::{Invariant, Journal, Seen, Word};
 use member::Member;
@@ -43,6 +48,8 @@ use schedule::Chooser;
 const CLIENT_PATIENCE_MS: u64 = 60_000;
 /// After which time it asks again.
 const ASK_AGAIN_MS: u64 = 500;
+/// The same for operators.
+const OPERATORS_PAUSE_MS: u64 = 5_000;
 /// The longest that it waits.
 const LONGEST_PAUSE_MS: u64 = 600_000;
 /// After which time a process that has ended is started again.
@@ -113,24 +120,6 @@ pub struct Simulation {
     pub said: Vec<(usize, &'static str)>,
     /// Attempts that members have committed to.
     pub attempts: BTreeSet<SessionId>,
-}
-
-struct Slot {
-    client: Client,
-    asks: u64,
-    waiting: Option<(u64, u64)>,
-    next_at: u64,
-}
-
-impl Slot {
-    /// How long it waits before it asks again: longer each time, since a clock that was ahead may keep a
-    /// member out for as long.
-    fn pause(&self) -> u64 {
-        let doubled = u32::try_from(self.asks / 4).unwrap_or(u32::MAX);
-        ASK_AGAIN_MS
-            .saturating_mul(2_u64.saturating_pow(doubled))
-            .min(LONGEST_PAUSE_MS)
-    }
 }
 
 impl Simulation {
@@ -582,183 +571,6 @@ impl Simulation {
         self.judge(broken);
     }
 
-    fn start(&mut self, member: usize) {
-        let node = &mut self.members[member];
-        if self.full[member] {
-            node.files.fail_after(0);
-        }
-        if let Err(ended) = node.start(&self.domain, self.setting.seed) {
-            self.process_ended(member, ended, Disk::Written);
-            return;
-        }
-        let Some(process) = &self.members[member].process else {
-            return;
-        };
-        let view = process.store.view();
-        let seen = Seen::Opened {
-            member,
-            view: &view,
-        };
-        let broken = check(&mut self.rules, &seen);
-        self.judge(broken);
-    }
-
-    fn process_ended(&mut self, member: usize, ended: Ended, disk: Disk) {
-        self.ended.push((member, ended));
-        self.crash_member(member, disk, true, false);
-    }
-
-    /// The process at a member's end is gone. The system tells its peers unless the machine is gone too.
-    fn crash_member(&mut self, member: usize, disk: Disk, arrives: bool, silent: bool) {
-        self.members[member].crash(disk);
-        self.restart_at[member] = self.time.elapsed() + RESTART_MS;
-        for coordinator in 0..self.coordinators.len() {
-            if self.network.link(coordinator, member).up {
-                self.network.lose(coordinator, member, silent, || arrives);
-            }
-        }
-        self.network.forget_member(member);
-    }
-
-    fn crash_coordinator(&mut self, coordinator: usize, arrives: bool) {
-        self.coordinators[coordinator].crash();
-        for member in 0..self.members.len() {
-            self.network.lose(coordinator, member, true, || arrives);
-            self.network.link(coordinator, member).believed = false;
-        }
-        self.network.forget_coordinator(coordinator);
-        // What its process had said may have been lost with it.
-        if !arrives {
-            self.mail.clear();
-        }
-        let elapsed = self.time.elapsed();
-        for slot in &mut self.clients {
-            if let Some((ask, _)) = slot.waiting {
-                slot.waiting = Some((ask, elapsed + ASK_AGAIN_MS));
-            }
-        }
-    }
-
-    fn apply(&mut self, fault: Fault) {
-        self.digest = tagged_hash(
-            "firn/trace",
-            &[&self.digest, format!("{fault:?}").as_bytes()],
-        );
-        match fault {
-            Fault::CrashMember {
-                member,
-                disk,
-                arrives,
-            } => {
-                if self.members[member].process.is_some() {
-                    self.crash_member(member, disk, arrives, false);
-                }
-            }
-            Fault::SwitchOff(member) => {
-                self.off[member] = true;
-                if self.members[member].process.is_some() {
-                    self.crash_member(member, Disk::Synced, false, true);
-                }
-            }
-            Fault::CrashCoordinator {
-                coordinator,
-                arrives,
-            } => {
-                if self.coordinators[coordinator].up {
-                    self.crash_coordinator(coordinator, arrives);
-                    self.coordinators[coordinator].up = true;
-                }
-            }
-            Fault::StopCoordinator(coordinator) => self.crash_coordinator(coordinator, false),
-            Fault::FailDisk(member, after) => self.members[member].files.fail_after(after),
-            Fault::FillDisk(member) => {
-                self.full[member] = true;
-                self.members[member].files.fail_after(0);
-            }
-            Fault::EmptyDisk(member) => {
-                self.full[member] = false;
-                self.members[member].files.heal();
-            }
-            Fault::Clock(member, off) => self.members[member].time.put_off_by(off),
-            Fault::Cut(coordinator, member) => {
-                self.network.link(coordinator, member).cut = true;
-                if self.network.link(coordinator, member).up {
-                    self.network.lose(coordinator, member, true, || false);
-                }
-            }
-            Fault::Mend(coordinator, member) => {
-                self.network.link(coordinator, member).cut = false;
-            }
-            Fault::ResetStream(pick) => {
-                if let Some(stream) = self.pick(pick) {
-                    self.network.reset(stream);
-                }
-            }
-            Fault::Duplicate(pick) => {
-                if let Some(stream) = self.pick(pick) {
-                    self.network.duplicate(stream);
-                }
-            }
-            Fault::LoseAnswer => self.lose_answers += 1,
-        }
-    }
-
-    fn pick(&self, number: usize) -> Option<network::StreamId> {
-        let count = self.network.wires.len();
-        let place = number.checked_rem(count)?;
-        self.network.wires.keys().nth(place).copied()
-    }
-
-    fn ask(&mut self, client: usize) {
-        let elapsed = self.time.elapsed();
-        let slot = &mut self.clients[client];
-        let (through, asked) = slot.client.question(self.time.now());
-        slot.asks += 1;
-        let machine = &mut self.coordinators[through];
-        if !machine.up {
-            slot.client.turn();
-            slot.next_at = elapsed + slot.pause();
-            return;
-        }
-        slot.waiting = Some((slot.asks, elapsed + CLIENT_PATIENCE_MS));
-        self.jobs += 1;
-        let job = JobId(self.jobs);
-        let mail = machine.ask(job, client, slot.asks, asked, &mut self.network);
-        self.post(mail);
-    }
-
-    fn post(&mut self, mail: Vec<Mail>) {
-        for one in mail {
-            if self.lose_answers > 0 {
-                self.lose_answers -= 1;
-            } else {
-                self.mail.push(one);
-            }
-        }
-    }
-
-    fn deliver(&mut self, mail: Mail) {
-        let elapsed = self.time.elapsed();
-        let slot = &mut self.clients[mail.client];
-        if slot.waiting.is_none_or(|(ask, _)| ask != mail.ask) {
-            return;
-        }
-        slot.waiting = None;
-        slot.next_at = elapsed + slot.pause();
-        slot.client.hear(Some(mail.answer));
-        let mut broken = None;
-        if let Client::Requester(requester) = &slot.client
-            && let Some(Verdict::Signed(signed)) = requester.verdict()
-        {
-            let seen = Seen::Answered {
-                wanted: &requester.wanted,
-                signed,
-            };
-            broken = check(&mut self.rules, &seen);
-        }
-        self.judge(broken);
-    }
-
     fn pass(&mut self) {
         let Some(until) = self.next_deadline() else {
             return;
@@ -783,51 +595,6 @@ impl Simulation {
             }
         }
     }
-
-    fn judge(&self, broken: Option<String>) {
-        if let Some(broken) = broken {
-            self.fail(&broken);
-        }
-    }
-
-    /// Ends the test, with all that it takes to see the same run again.
-    ///
-    /// # Panics
-    /// Always.
-    pub fn fail(&self, why: &str) -> ! {
-        let mut last = String::new();
-        let from = self.trace.len().saturating_sub(40);
-        for (step, event, what) in &self.trace[from..] {
-            let _ = writeln!(last, "  {step:>5}  {event:?} {what}");
-        }
-        panic!(
-            "{why}\nat step {} of seed {}, {:?}, faults {:?}; processes ended: {:?}\n\
-             the last steps:\n{last}\
-             again: FIRN_SIM_SEED={} cargo test -p firn-tests --test {} -- {}",
-            self.step,
-            self.setting.seed,
-            self.setting.order,
-            self.setting.faults,
-            self.ended,
-            self.setting.seed,
-            std::env::current_exe()
-                .ok()
-                .and_then(|path| path
-                    .file_stem()
-                    .map(|name| name.to_string_lossy().into_owned()))
-                .and_then(|name| name.rsplit_once('-').map(|(name, _)| name.to_owned()))
-                .unwrap_or_default(),
-            std::thread::current().name().unwrap_or_default(),
-        )
-    }
-}
-
-/// The first rule that is broken.
-fn check(rules: &mut [Box<dyn Invariant>], seen: &Seen<'_>) -> Option<String> {
-    rules.iter_mut().find_map(|rule| {
-        let broken = rule.see(seen).err()?;
-        Some(format!("broken: {}: {broken}", rule.rule()))
-    })
 }
 
 /// The seeds of a campaign: the one in `FIRN_SIM_SEED`, or `count` of them, times `FIRN_SIM_TIMES`.

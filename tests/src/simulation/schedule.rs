@@ -100,6 +100,8 @@ pub(super) struct Chooser {
     order: Order,
     rng: ChaCha20Rng,
     faults_left: u32,
+    /// Patience ends only when nothing else can happen.
+    calm: bool,
 }
 
 impl Chooser {
@@ -112,6 +114,7 @@ impl Chooser {
             order,
             rng: ChaCha20Rng::seed_from_u64(seed),
             faults_left,
+            calm: false,
         }
     }
 
@@ -120,9 +123,10 @@ impl Chooser {
         self.rng.next_u64() % bound.max(1)
     }
 
-    /// Nothing more goes wrong by chance.
+    /// Nothing more goes wrong by chance, and nobody is impatient any more.
     pub(super) const fn calm(&mut self) {
         self.faults_left = 0;
+        self.calm = true;
     }
 
     /// Whether everything is to be put right now.
@@ -138,7 +142,9 @@ impl Chooser {
         match order {
             Order::InTurn => enabled.first().copied(),
             Order::Shuffled | Order::Hostile { .. } if busy == 0 => enabled.first().copied(),
-            Order::Hostile { .. } if self.below(64) == 0 && enabled.contains(&Event::Pass) => {
+            Order::Hostile { .. }
+                if !self.calm && self.below(64) == 0 && enabled.contains(&Event::Pass) =>
+            {
                 Some(Event::Pass)
             }
             Order::Shuffled | Order::Hostile { .. } => {
