@@ -33,7 +33,7 @@ pub use fixture::{Fixture, fresh_folders};
 pub use member::{Disk, Ended, Job};
 pub use network::StreamId;
 pub use people::{COORDINATORS, MEMBERS, Person, REQUESTERS};
-pub use schedule::{Event, Fault, Order};
+pub use schedule::{Event, Fault, Order, Setting};
 
 use asking::Slot;
 use coordinator::{Coordinator, Mail};
@@ -41,7 +41,7 @@ use failing::check;
 use host::{Carried, Time};
 use invariants::{Invariant, Journal, Seen, Word};
 use member::Member;
-use network::{JobId, Network};
+use network::Network;
 use schedule::Chooser;
 
 /// How long a client waits for an answer.
@@ -56,43 +56,6 @@ const LONGEST_PAUSE_MS: u64 = 600_000;
 const RESTART_MS: u64 = 100;
 /// A run that has not ended by then is stuck.
 const MAX_STEPS: u64 = 200_000;
-
-/// How a run goes.
-#[derive(Debug, Clone)]
-pub struct Setting {
-    /// Everything that chance decides.
-    pub seed: u64,
-    /// Who decides what comes first.
-    pub order: Order,
-    /// What goes wrong, and before which step.
-    pub faults: Vec<(u64, Fault)>,
-}
-
-impl Setting {
-    /// A run in which nothing goes wrong.
-    #[must_use]
-    pub const fn quiet(seed: u64) -> Self {
-        Self {
-            seed,
-            order: Order::InTurn,
-            faults: Vec::new(),
-        }
-    }
-
-    /// The same with this fault before this step.
-    #[must_use]
-    pub fn with(mut self, step: u64, fault: Fault) -> Self {
-        self.faults.push((step, fault));
-        self
-    }
-
-    /// The same in another order.
-    #[must_use]
-    pub const fn in_order(mut self, order: Order) -> Self {
-        self.order = order;
-        self
-    }
-}
 
 /// One run.
 pub struct Simulation {

@@ -196,3 +196,40 @@ impl Chooser {
         })
     }
 }
+
+/// How a run goes.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Everything that chance decides.
+    pub seed: u64,
+    /// Who decides what comes first.
+    pub order: Order,
+    /// What goes wrong, and before which step.
+    pub faults: Vec<(u64, Fault)>,
+}
+
+impl Setting {
+    /// A run in which nothing goes wrong.
+    #[must_use]
+    pub const fn quiet(seed: u64) -> Self {
+        Self {
+            seed,
+            order: Order::InTurn,
+            faults: Vec::new(),
+        }
+    }
+
+    /// The same with this fault before this step.
+    #[must_use]
+    pub fn with(mut self, step: u64, fault: Fault) -> Self {
+        self.faults.push((step, fault));
+        self
+    }
+
+    /// The same in another order.
+    #[must_use]
+    pub const fn in_order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+}
