@@ -8,7 +8,7 @@ use firn_protocol::{ids::KeyId, names::Role};
 
 use crate::{
     client::OperatorLine,
-    domain::files::read_bounded,
+    domain::files::read_document,
     error::{Error, Exit},
     evidence::Folder,
 };
@@ -26,8 +26,8 @@ pub(crate) async fn resolve(place: &str, profile: &Profile) -> Result<Key, Error
     }
     if path.exists() {
         let what = "everything that says what a key is";
-        let bytes = read_bounded(path, firn_client::KEY_DOCUMENTS_LIMIT, what)?;
-        return Ok(Key::from_bytes(&bytes, &authorities)?);
+        let documents = read_document(path, firn_client::KEY_DOCUMENTS_LIMIT, what)?;
+        return verified(&documents, &authorities);
     }
     let key_id = KeyId::from_hex(place).ok_or_else(|| Error::Usage {
         what: format!(
