@@ -50,7 +50,16 @@ fn build() -> Binaries {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // The selection of `cargo run --bin firn` and of the demo, so that nothing is built twice with
     // other features; where nothing has changed this needs no network and takes a moment.
-    let status = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    // Cargo tells a test of its own package. A build script that hears of it would run again, and all
+    // that stands on it be built again, now and once more by the next build outside of a test.
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&*name);
+        }
+    }
+    let status = command
         .args(["build", "--profile", profile])
         .args(["--bin", FIRN, "--bin", PARTICIPANT, "--bin", COORDINATOR])
         .arg("--target-dir")

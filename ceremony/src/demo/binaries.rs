@@ -87,6 +87,14 @@ fn cargo(folder: &Path) -> Option<Command> {
         return None;
     }
     let mut command = Command::new(program);
+    // `cargo run` tells us of our own package. A build script that hears of it would run again, and all
+    // that stands on it be built again.
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&*name);
+        }
+    }
     // The same selection of packages as `cargo run --bin firn`, so that nothing is built twice.
     command
         .args(["build", "--profile", profile])
