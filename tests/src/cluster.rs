@@ -420,7 +420,25 @@ impl Cluster {
     /// # Panics
     /// If it does not run.
     pub async fn restart_coordinator(&mut self) {
+        self.kill_coordinator().await;
+        self.start_coordinator_again().await;
+    }
+
+    /// Kills the coordinator at once.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub async fn kill_coordinator(&mut self) {
         self.coordinator.take().expect("it runs").kill().await;
+    }
+
+    /// Starts a coordinator that was killed at the same address, and waits until all members that run
+    /// have found it.
+    ///
+    /// # Panics
+    /// If it runs, or another process has got its address.
+    pub async fn start_coordinator_again(&mut self) {
+        assert!(self.coordinator.is_none(), "the coordinator runs");
         let files = &self.domain.coordinator().folder;
         let text = fs::read_to_string(files.config()).unwrap();
         let fixed = text.replace("127.0.0.1:0\"", &format!("{}\"", self.address));

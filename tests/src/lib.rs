@@ -17,4 +17,5 @@ pub mod malformed;
 pub mod rewriting;
 pub mod samples;
 pub mod simulation;
+pub mod tool;
 pub mod vectors;
