@@ -3,7 +3,7 @@
 //! that moves when everybody waits, disks that lose what was not synced, and a scheduler that chooses
 //! each next event from a seed. The same seed gives the same run.
 //!
-//! A run fails when a rule of [`invariants`] is broken at any step, or when it comes to no end. Slowness,
+//! A run fails when a rule of `invariants` is broken at any step, or when it comes to no end. Slowness,
 //! refusals and lost attempts are no failures; what a test expects of the end is the test's to say.
 
 mod asking;
