@@ -234,7 +234,8 @@ fn files(dir: &Path) -> BTreeSet<(PathBuf, Vec<u8>)> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files(&path));
-        } else {
+        // The control socket of a member that was killed stays behind.
+        } else if path.is_file() {
             let bytes = fs::read(&path).unwrap();
             found.insert((path, bytes));
         }

@@ -74,7 +74,7 @@ async fn each_process_opens_only_its_own_folder() {
         }
 
         is_hardened_before_it_reads_a_secret(&trace, member);
-        has_no_inbound_port(&trace);
+        has_no_inbound_port(&trace, member);
     }
     let coordinator = cluster.domain().coordinator();
     let own = coordinator.folder.path();
@@ -109,17 +109,24 @@ fn is_hardened_before_it_reads_a_secret(trace: &str, member: &Party) {
     }
 }
 
-/// A participant dials: its sockets have a port that the system picked, and nobody connects to it.
-fn has_no_inbound_port(trace: &str) {
-    let bound = calls(trace, "bind");
-    assert!(!bound.is_empty());
-    for arguments in bound {
+/// A participant dials: its sockets have a port that the system picked, and nobody connects to it. What
+/// it listens on is a file in its own folder, for the operator of its machine.
+fn has_no_inbound_port(trace: &str, member: &Party) {
+    let control = format!("sun_path={:?}", member.folder.control_socket());
+    let (local, network): (Vec<&str>, Vec<&str>) = calls(trace, "bind")
+        .into_iter()
+        .partition(|arguments| arguments.contains("AF_UNIX"));
+    assert!(!network.is_empty());
+    for arguments in network {
         let is_free = ["sin_port=htons(0)", "sin6_port=htons(0)"]
             .iter()
             .any(|port| arguments.contains(port));
         assert!(is_free, "{arguments}");
     }
-    assert_eq!(calls(trace, "listen"), Vec::<&str>::new());
+    for arguments in &local {
+        assert!(arguments.contains(&control), "{arguments}");
+    }
+    assert_eq!(calls(trace, "listen").len(), local.len());
 }
 
 /// The bytes of a member's active share, as its own machine would open them.

@@ -110,7 +110,10 @@ impl Patterns {
         for path in files(folder) {
             let place = path.display().to_string();
             found.extend(self.find(place.as_bytes(), &place));
-            found.extend(self.find(&fs::read(&path).unwrap(), &place));
+            // A socket holds nothing.
+            if path.is_file() {
+                found.extend(self.find(&fs::read(&path).unwrap(), &place));
+            }
         }
         found
     }
